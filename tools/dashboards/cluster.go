@@ -106,6 +106,23 @@ var cluster = board{
 				about:  "What the kernel gave. Below 4 MiB: set net.core.rmem_max and net.core.wmem_max to 4194304, or bursts are lost and links wait a second each time.",
 				series: []series{{expr: `leeway_seed_socket_buffer_bytes`, legend: "{{instance}} {{direction}}"}}},
 		}},
+		{"Low-latency streams", []panel{
+			{title: "Parts by what came of them", unit: units.CountsPerSecond, stacked: true,
+				about:  "Parts that followed playlists listed. All of them signed is well. unpaid: what viewers of the stream may ask for is spent; raise the seeds' budgets. failed: the origin did not send the part in time. late: several were listed at once, and the latest four alone are signed; a packager or a CDN that publishes in bursts. idle: the title has fewer viewers than certify_from, is at rest, or is switched off. Empty: no viewer with parts.",
+				series: []series{{expr: `sum by (outcome) (rate(leeway_seed_parts_total[$__rate_interval]))`, legend: "{{outcome}}", rare: true}}},
+			{title: "Certificates of parts", unit: units.Seconds,
+				about: "From the playlist that lists a part to its certificate, median and 99th percentile. Viewers pass nothing on before it. p99 above a tenth of a second: the origin answers the seed's request for a part late; it should answer a preload hint as the part comes.",
+				series: []series{
+					{expr: `histogram_quantile(0.5, sum by (le) (rate(leeway_seed_part_certificate_seconds_bucket[$__rate_interval])))`, legend: "p50", rare: true},
+					{expr: `histogram_quantile(0.99, sum by (le) (rate(leeway_seed_part_certificate_seconds_bucket[$__rate_interval])))`, legend: "p99", rare: true},
+				}},
+			{title: "Streams that are followed", unit: units.Number,
+				about:  "Renditions of low-latency streams that seeds follow, because viewers do. One of a stream with a fixed bitrate, several where viewers choose. 0 with viewers in low latency: their manifests do not list the stream, or the site's budgets for playlists are spent.",
+				series: []series{{expr: `sum by (instance) (leeway_seed_part_streams)`, legend: "{{instance}}"}}},
+			{title: "Parts that were not pushed", unit: units.BytesPerSecondSI,
+				about:  "Bytes dropped because a viewer did not take what was pushed before. A trickle is viewers on slow lines. As much as a viewer's stream: viewers choose a rendition that their lines do not carry.",
+				series: []series{{expr: `sum by (instance) (rate(leeway_seed_part_shed_bytes_total[$__rate_interval]))`, legend: "{{instance}}", rare: true}}},
+		}},
 		{"Fleet of seeds", []panel{
 			{title: "Seeds of the fleet", unit: units.Number,
 				about: "As each seed counts those of its fleet that live and can be asked, itself among them. They agree but for seconds. One below the others: it does not hear them, or siblings do not reach it (seed.fleet.announce, its port, a network policy). All below the number of seeds: the fleet is split, by NATS or by two secrets; segments have several owners then, and the origin is asked for each of them. 1 on all: there is no fleet.",

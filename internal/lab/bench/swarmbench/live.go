@@ -18,7 +18,7 @@ type show struct {
 	segment  time.Duration
 	first    int  // viewers that are there from the start; the others come in a rush. 0: all come over the trace's time
 	blackout bool // what a stream depends on fails, one thing after the other
-	parts    bool // a clock in place of the film, published in parts, which headless viewers play and share
+	parts    bool // a clock in place of the film, published in parts, which viewers play and share
 }
 
 // A flash crowd comes once the first viewers play.

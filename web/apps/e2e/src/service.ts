@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -151,6 +151,13 @@ export class Demo {
 
   async ledger(): Promise<Ledger> {
     return (await (await fetch(`${this.url}/demo/ledger`)).json()) as Ledger;
+  }
+
+  /** SHA-256 of what a stream had, by path: most of it is gone. */
+  async digests(): Promise<Record<string, string>> {
+    const token = readFileSync(join(this.data.path, 'data', 'admin-token'), 'utf8').trim();
+    const answer = await fetch(`${this.admin}/origin/digests`, { headers: { authorization: `Bearer ${token}` } });
+    return (await answer.json()) as Record<string, string>;
   }
 
   /** Ends it; answers the exit code. */

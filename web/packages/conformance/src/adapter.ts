@@ -58,6 +58,8 @@ export interface Adapter {
   ownLibrary?: boolean;
   /** The drop-in has to be there before a player is made: its tag has no `async`. */
   early?: boolean;
+  /** In low latency it asks for parts of segments, and the library hears that they are: viewers share them. */
+  parts?: boolean;
   /**
    * Starts one player. Runs in the page: it is passed as source text, and uses nothing from outside. May return a promise; a
    * rejection counts as a fatal error of the player.

@@ -38,7 +38,7 @@ function play(stage: Stage): void {
 }
 
 const row = (name: string, path: string, skips: Adapter['skips'] = {}) =>
-  defineAdapter({ name, format: 'hls', scripts: hlsScripts(path), play, skips });
+  defineAdapter({ name, format: 'hls', parts: true, scripts: hlsScripts(path), play, skips });
 
 const before17: Adapter['skips'] = {
   cmcd: 'hls.js before 1.7 speaks version 1 of CMCD alone',
