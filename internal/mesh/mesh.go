@@ -89,6 +89,7 @@ type Mesh struct {
 	order   []ID // of peers, by ID
 	trees   []tree
 	sources bool // certificates come without a parent, so that the node can be a source
+	lost    int  // parents of which the node was left without one
 	out     []Send
 }
 
@@ -157,7 +158,7 @@ func (m *Mesh) Gone(id ID) {
 		t := &m.trees[s]
 		t.children = slices.DeleteFunc(t.children, func(c child) bool { return c.id == id })
 		if t.parent == id {
-			t.parent, t.missed = ID{}, 0
+			orphaned(m, s)
 		}
 		if t.next == id {
 			t.next = ID{}
@@ -188,7 +189,7 @@ func (m *Mesh) Heard(now int64, from ID, msg Message) {
 			p.avoid(now)
 		}
 		if t.parent == from {
-			t.parent, t.missed = ID{}, 0
+			orphaned(m, msg.Stripe)
 			p.avoid(now)
 		}
 	}
@@ -242,6 +243,15 @@ func (m *Mesh) Children(stripe int) []ID {
 // Path is the way from the source of a stripe to the node; empty if nothing feeds it.
 func (m *Mesh) Path(stripe int) []ID { return m.place(stripe).Path }
 
+// Trees says how often a piece is passed on from the source to the node, in the deepest of its trees (0: it is a source, or is not fed),
+// and how often the node was left without the parent of a stripe, which had missed parts, gave it up, or was gone.
+func (m *Mesh) Trees() (hops, lost int) {
+	for s := range m.trees {
+		hops = max(hops, len(m.place(s).Path)-1)
+	}
+	return hops, m.lost
+}
+
 // Leave ends all subscriptions, either way, and returns what is to be sent. The mesh is of no use afterwards.
 func (m *Mesh) Leave() []Send {
 	for s := range m.trees {
@@ -276,9 +286,14 @@ func (m *Mesh) send(to ID, msg Message) { m.out = append(m.out, Send{to, msg}) }
 
 // drop gives up the parent of a stripe.
 func (m *Mesh) drop(stripe int) {
-	t := &m.trees[stripe]
-	m.send(t.parent, Message{Kind: Unsubscribe, Stripe: stripe})
-	t.parent, t.missed = ID{}, 0
+	m.send(m.trees[stripe].parent, Message{Kind: Unsubscribe, Stripe: stripe})
+	orphaned(m, stripe)
+}
+
+// orphaned notes that a stripe has lost its parent: its tree is to be repaired.
+func orphaned(m *Mesh, stripe int) {
+	m.trees[stripe].parent, m.trees[stripe].missed = ID{}, 0
+	m.lost++
 }
 
 func (p *peer) avoid(now int64) {

@@ -75,7 +75,13 @@ func TestAParentThatMissesTwoPartsInARowIsDropped(t *testing.T) {
 	if !m.Awaited(0) {
 		t.Error("two parts that are not in a row")
 	}
+	if hops, lost := m.Trees(); hops != 1 || lost != 0 {
+		t.Errorf("%d hops, %d lost", hops, lost)
+	}
 	m.Missed(5, 0)
+	if hops, lost := m.Trees(); hops != 0 || lost != 1 {
+		t.Errorf("%d hops, %d lost", hops, lost)
+	}
 	if sends := m.Decide(6); m.Awaited(0) || said(sends, id(0xff), Unsubscribe) != 1 || said(sends, id(0xff), Subscribe) != 0 {
 		t.Errorf("awaited %v: %+v", m.Awaited(0), sends)
 	}
@@ -95,6 +101,39 @@ func TestTheOldParentStaysUntilTheNewOneHasSentAPiece(t *testing.T) {
 	m.Arrived(4, id(0xff), 0)
 	if sends := m.Decide(5); !slices.Equal(m.Parents(), []ID{id(0xff)}) || said(sends, id(2), Unsubscribe) != 1 {
 		t.Errorf("parents %v: %+v", m.Parents(), sends)
+	}
+}
+
+// TestParentsThatAreLostAreCounted, however that came; one that gives way to a better one is not.
+func TestParentsThatAreLostAreCounted(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lose func(m *Mesh)
+		lost int
+	}{
+		{"refuses", func(m *Mesh) { m.Heard(3, id(2), Message{Kind: End}) }, 1},
+		{"is gone", func(m *Mesh) { m.Gone(id(2)) }, 1},
+		{"is fed by this node", func(m *Mesh) {
+			m.Heard(3, id(2), Message{Kind: Tell, Place: Place{Rank: 7, Path: []ID{id(1), id(2)}}})
+		}, 1},
+		{"is one of no tree that matters", func(m *Mesh) { m.Gone(id(9)) }, 0},
+		{"gives way", func(m *Mesh) {
+			m.Heard(3, id(0xff), seedPlace(2))
+			m.Decide(4)
+			m.Arrived(5, id(0xff), 0)
+		}, 0},
+	} {
+		m := node(1, 8)
+		m.Heard(0, id(2), Message{Kind: Tell, Place: Place{Rank: 7, Path: []ID{id(5), id(2)}, Room: 1}})
+		m.Decide(0)
+		m.Arrived(1, id(2), 0)
+		if hops, _ := m.Trees(); hops != 2 {
+			t.Errorf("%d hops", hops)
+		}
+		c.lose(m)
+		if _, lost := m.Trees(); lost != c.lost {
+			t.Errorf("a parent that %s: %d lost", c.name, lost)
+		}
 	}
 }
 

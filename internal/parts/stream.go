@@ -87,6 +87,10 @@ func (s *Stream) deliver(now int64, sends []mesh.Send) {
 	}
 }
 
+// Trees says how often a piece of the stream is passed on from the source to the node at most, and how often the node has lost the
+// parent of a stripe.
+func Trees(s *Stream) (hops, lost int) { return s.mesh.Trees() }
+
 // Listed says that the node's own playlist names a part: at a turn, with an ID, and a length in bytes if it says one. A peer's turn is a
 // claim, for the certificate signs the name only. So parts of peers are taken if they are near the latest listed one, and those that the
 // playlist contradicts are dropped.

@@ -67,6 +67,9 @@ var (
 	defCredited   = def(metric.Counter, "leeway_viewer_credited_bytes_total", "Bytes from viewer to viewer that both of them report", site, path)
 	defUploaded   = def(metric.Counter, "leeway_viewer_uploaded_bytes_total", "Bytes that viewers sent to others", site, path)
 	defSegments   = def(metric.Counter, "leeway_viewer_segments_total", "Segments by where most of them came from", site, source, variant)
+	defParts      = def(metric.Counter, "leeway_viewer_parts_total", "Parts of low-latency streams by where most of them came from", site, source, variant)
+	defPartHops   = def(metric.Counter, "leeway_viewer_part_hops_total", "Hops from the source to a viewer in the deepest of its trees, added up over parts", site)
+	defPartLost   = def(metric.Counter, "leeway_viewer_part_parents_lost_total", "Times that a viewer of a low-latency stream was left without a parent in a tree", site)
 	defReasons    = def(metric.Counter, "leeway_viewer_segment_reasons_total", "Why a segment was not from a peer", site, label("reason", metric.Reasons))
 	defDuplicate  = def(metric.Counter, "leeway_viewer_duplicate_bytes_total", "Verified bytes that were there already", site)
 	defWasted     = def(metric.Counter, "leeway_viewer_wasted_bytes_total", "Bytes fetched and never played", site)
@@ -105,7 +108,7 @@ var (
 func Metrics() []*metric.Def {
 	return []*metric.Def{
 		defSessions, defSwarms, defMembers, defViewers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defLearned, defUnlearned, defSignals, defSignalRefused, defDeliveries, defSeedRefused, defMoves, defTrackers, defRevocations, defOff, defUnshared, defClamped, defReports, defBans, defManifests, defHandle,
-		defReceived, defCredited, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
+		defReceived, defCredited, defUploaded, defSegments, defParts, defPartHops, defPartLost, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
 		defPlayedBits, defSwitches, defStartup, defLiveLag, defContradictions, defLinkFailures,
 		defTitleViewers, defTitleReceived,

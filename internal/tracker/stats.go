@@ -81,6 +81,7 @@ func (s *session) stats(m *signal.Stats) {
 	for source, v := range m.Segments {
 		add(defSegments, c.count(v), site, source, variant)
 	}
+	c.parts(s.t.cfg.Metrics, m.Parts, site, variant)
 	reasons := make(map[string]int64, len(m.Reasons))
 	for reason, v := range m.Reasons {
 		reasons[reason] = int64(c.count(v))
@@ -123,6 +124,15 @@ func (s *session) stats(m *signal.Stats) {
 	if c.cut > 0 {
 		add(defClamped, c.cut)
 	}
+}
+
+// parts adds where parts of low-latency streams came from, and how the trees stand that bring them.
+func (c *clamp) parts(m metric.Sink, parts map[string]int64, site, variant string) {
+	for _, source := range metric.Sources {
+		m.Add(defParts, c.count(parts[source]), site, source, variant)
+	}
+	m.Add(defPartHops, c.count(parts["hops"]), site)
+	m.Add(defPartLost, c.count(parts["lost"]), site)
 }
 
 // What a figure of the controller can be at most (spec/background-transport.md).

@@ -40,7 +40,7 @@ func (l *ledger) take() signal.Stats {
 func (l *ledger) sum() signal.Stats {
 	t := l.total
 	t.Lanes = maps.Clone(t.Lanes)
-	t.Bytes, t.Uploaded, t.Segments = maps.Clone(t.Bytes), maps.Clone(t.Uploaded), maps.Clone(t.Segments)
+	t.Bytes, t.Uploaded, t.Segments, t.Parts = maps.Clone(t.Bytes), maps.Clone(t.Uploaded), maps.Clone(t.Segments), maps.Clone(t.Parts)
 	t.Reasons, t.LinkFailures = maps.Clone(t.Reasons), maps.Clone(t.LinkFailures)
 	return t
 }
@@ -115,6 +115,16 @@ func (l *ledger) segment(from Source, reason schedule.Reason) {
 		if reason != "" {
 			bump(&s.Reasons, string(reason), 1)
 		}
+	})
+}
+
+// part counts a part that went to the player, which counts as a segment, too. The source was so many hops away, and so many parents
+// were lost since the part before.
+func (l *ledger) part(from Source, hops, lost int) {
+	l.both(func(s *signal.Stats) {
+		bump(&s.Parts, string(from), 1)
+		bump(&s.Parts, "hops", int64(hops))
+		bump(&s.Parts, "lost", int64(lost))
 	})
 }
 

@@ -222,6 +222,9 @@ func (s *streams) finish(f *followed, l *partLoad, r *Result, err error) {
 	s.loop.Post(func() { l.done(r, err) })
 	if err == nil {
 		s.ledger.segment(r.Source, r.Reason)
+		hops, lost := parts.Trees(f.stream)
+		s.ledger.part(r.Source, hops, lost-f.lost)
+		f.lost = lost
 		left := l.deadline() + l.Duration
 		all := len(l.request.parts) > 0 && l.request.parts[len(l.request.parts)-1].turn == l.turn
 		s.with(func(_ *parts.Node, now int64) { f.stream.Buffer(now, left.Microseconds(), all) })

@@ -44,6 +44,7 @@ type followed struct {
 	sources  map[uint32]map[int]Source // of verified pieces that peers sent, by turn
 	load     *partLoad                 // that the player waits for; nil: for none
 	differs  map[uint32]bool           // turns of which the origin has sent something else than was signed
+	lost     int                       // parents of its trees, as of the last report of a part
 }
 
 // with hands the node to f, and does what is to be done then.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -136,8 +137,17 @@ func TestPartsOfAPeerAreGivenToThePlayer(t *testing.T) {
 	if o.n != 1 || o.got.Source != FromSeed || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) || len(r.fetches) > 0 {
 		t.Errorf("%+v, the origin was asked %+v", o.got, r.fetches)
 	}
-	if s := r.ledger.sum(); s.Bytes["seed"] != int64(len(data)) {
-		t.Errorf("%v", s.Bytes)
+	s := r.ledger.sum()
+	if s.Bytes["seed"] != int64(len(data)) || !maps.Equal(s.Parts, map[string]int64{"origin": 1, "seed": 1, "hops": 1, "lost": 0}) {
+		t.Errorf("%v %v", s.Bytes, s.Parts)
+	}
+	for stripe := range uint8(peer.Stripes) {
+		r.seed.says(peer.End{Stream: r.stream, Stripe: stripe})
+	}
+	r.plays(2, time.Second)
+	r.answer(0, data, nil)
+	if s := r.ledger.sum(); s.Parts["origin"] != 2 || s.Parts["lost"] != peer.Stripes {
+		t.Errorf("without the seed: %v", s.Parts)
 	}
 }
 

@@ -131,6 +131,17 @@ var delivery = board{
 					{expr: `sum by (reason) (rate(leeway_cmcd_refused_total[$__rate_interval]))`, legend: "{{reason}}"},
 				}},
 		}},
+		{"Low latency", []panel{
+			{title: "Parts by source", unit: units.CountsPerSecond, stacked: true,
+				about:  "Parts of low-latency streams by where most of each came from, by viewers' reports. The peers' share grows with the number of viewers of one rendition. The origin on top with many viewers: no seed certifies the parts in time (Cluster, Certificates of parts), or viewers leave their parents all the time (Parents lost). Empty: no low-latency stream.",
+				series: []series{{expr: `sum by (source) (rate(leeway_viewer_parts_total{site=~"$site"}[$__rate_interval]))`, legend: "{{source}}", rare: true}}},
+			{title: "Depth of trees", unit: units.Number,
+				about:  "Hops from the seed to a viewer, in the deepest of its trees, on average; what the origin alone brings counts as 0. It grows with the logarithm of the number of viewers, and ends at 7. Above 4 with a few dozen viewers: most of them have no uplink for children, or say so (leeches, upload_kbps).",
+				series: []series{{expr: `sum(rate(leeway_viewer_part_hops_total{site=~"$site"}[$__rate_interval])) / sum(rate(leeway_viewer_parts_total{site=~"$site"}[$__rate_interval]))`, rare: true}}},
+			{title: "Parents lost", unit: units.Number,
+				about:  "Times a minute that a viewer is left without a parent in one of its four trees, and finds another: it had missed two parts, had no more room, or was gone. A viewer that leaves orphans its children. Above one for each viewer and minute without many that leave: uplinks are too slow for what is asked of them, or machines are out of CPU.",
+				series: []series{{expr: `60 * sum(rate(leeway_viewer_part_parents_lost_total{site=~"$site"}[$__rate_interval])) / sum(leeway_tracker_viewers{site=~"$site"})`, legend: "a viewer", rare: true}}},
+		}},
 		{"Why not from peers", []panel{
 			{title: "Segments by reason", unit: units.CountsPerSecond, stacked: true,
 				about:  "Segments that were not from a peer, by reason. docs/operations/observing.md has what to do for each of them. no-holder: no other viewer has it yet; urgent: too late to ask; no-cert: no seed has certified it (is one there? does the title rest?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",

@@ -237,7 +237,7 @@ func decodeStats(id int, f fields) Message {
 	return &Stats{
 		Request: id, Swarm: f.id("swarm", true), Interval: f.integer("interval_ms", true, 0, MaxInteger),
 		Bytes: f.counts("bytes", StatBytes), Uploaded: f.counts("uploaded", metric.Paths),
-		Segments: f.counts("segments", metric.Sources), Reasons: f.counts("reasons", metric.Reasons),
+		Segments: f.counts("segments", metric.Sources), Parts: f.counts("parts", StatParts), Reasons: f.counts("reasons", metric.Reasons),
 		UnlistedQuery: f.parameters("unlisted_query"), DuplicateBytes: n("duplicate_bytes"), WastedBytes: n("wasted_bytes"), RejectedBytes: n("rejected_bytes"),
 		Lanes: f.counts("lanes", metric.Lanes), Pacing: f.pacing("pacing"),
 		PrefetchedBytes: n("prefetched_bytes"), PrefetchWasted: n("prefetch_wasted_bytes"), Promotions: n("promotions"),

@@ -202,6 +202,7 @@ type Stats struct {
 	Bytes    map[string]int64 `json:"bytes,omitempty"`    // keys StatBytes
 	Uploaded map[string]int64 `json:"uploaded,omitempty"` // keys metric.Paths
 	Segments map[string]int64 `json:"segments,omitempty"` // keys metric.Sources
+	Parts    map[string]int64 `json:"parts,omitempty"`    // keys StatParts; part of Segments, too
 	Reasons  map[string]int64 `json:"reasons,omitempty"`  // keys metric.Reasons; others are skipped
 	// UnlistedQuery counts segments that a seed does not know, by the names of the parameters in their names.
 	UnlistedQuery  map[string]int64 `json:"unlisted_query,omitempty"`
@@ -322,6 +323,7 @@ var (
 	Kinds       = []string{"offer", "answer", "candidate", "end", "fail"}
 	FailReasons = []string{"gone", "busy", "timeout", "lna-denied", "udp-blocked", "refused", "plan"}
 	StatBytes   = []string{"origin", "seed", "peer", "peer_relay", "seed_relay"}
+	StatParts   = []string{"origin", "seed", "peer", "hops", "lost"}
 	Codes       = []string{
 		"bad-message", "bad-version", "bad-site", "bad-origin", "bad-token", "token-required", "token-expired", "not-ready",
 		"not-joined", "not-introduced", "bad-title", "rate-limited", "too-many-swarms", "too-many-sessions", "swarm-full", "draining", "overloaded",

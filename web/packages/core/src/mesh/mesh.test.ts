@@ -137,3 +137,36 @@ test('the parents are those that push, on trial or not; nothing that a peer says
   expect(m.path(0)).toEqual([]);
   expect(none).toBe(2 ** 53 - 1);
 });
+
+test('parents that are lost are counted, however that came; one that gives way to a better one is not', () => {
+  const [self, parent] = [id(1), id(2)];
+  const place = { rank: 7, path: [id(5), parent], room: 1, least: 0 };
+  const cases: [string, (m: Mesh) => void, number][] = [
+    ['refuses', (m) => m.heard(3, parent, { kind: 'end', stripe: 0 }), 1],
+    ['is gone', (m) => m.gone(parent), 1],
+    [
+      'is fed by this node',
+      (m) => m.heard(3, parent, { kind: 'place', stripe: 0, place: { ...place, path: [self, parent] } }),
+      1,
+    ],
+    ['misses two parts', (m) => [3, 4].forEach((now) => m.missed(now, 0)), 1],
+    [
+      'gives way',
+      (m) => {
+        m.heard(3, seed, { kind: 'place', stripe: 0, place: { rank: 0, path: [seed], room: 2, least: maxSlots } });
+        m.decide(4);
+        m.arrived(seed, 0);
+      },
+      0,
+    ],
+  ];
+  for (const [name, lose, lost] of cases) {
+    const m = new Mesh({ self, stripes: 4, slots: 8 });
+    m.heard(0, parent, { kind: 'place', stripe: 0, place });
+    m.decide(0);
+    m.arrived(parent, 0);
+    expect(m.trees(), name).toEqual({ hops: 2, lost: 0 });
+    lose(m);
+    expect(m.trees().lost, name).toBe(lost);
+  }
+});

@@ -5,7 +5,7 @@
  */
 
 import { type Config, type Message, none, nowhere, type Send } from './place.ts';
-import { admit, avoid, drop, expire, feeds, newTree, placeOf, type State, seek, send, tell } from './trees.ts';
+import { admit, avoid, drop, expire, feeds, newTree, orphaned, placeOf, type State, seek, send, tell } from './trees.ts';
 
 /** A node's view of the trees of one rendition. */
 export class Mesh {
@@ -13,7 +13,7 @@ export class Mesh {
 
   constructor(config: Config) {
     const trees = Array.from({ length: config.stripes }, newTree);
-    this.state = { config, peers: new Map(), order: [], trees, sources: false, out: [] };
+    this.state = { config, peers: new Map(), order: [], trees, sources: false, lost: 0, out: [] };
   }
 
   /** Whether certificates reach the node without a parent. Only then may it be the source of a tree. */
@@ -41,10 +41,7 @@ export class Mesh {
     m.order = m.order.filter((o) => o !== id);
     for (const t of m.trees) {
       t.children = t.children.filter((c) => c.id !== id);
-      if (t.parent === id) {
-        t.parent = undefined;
-        t.missed = 0;
-      }
+      if (t.parent === id) orphaned(m, t);
       if (t.next === id) t.next = undefined;
     }
   }
@@ -74,8 +71,7 @@ export class Mesh {
           avoid(p, now);
         }
         if (t.parent === from) {
-          t.parent = undefined;
-          t.missed = 0;
+          orphaned(m, t);
           avoid(p, now);
         }
     }
@@ -124,6 +120,15 @@ export class Mesh {
   /** The way from the source of a stripe to the node; empty if nothing feeds it. */
   path(stripe: number): string[] {
     return placeOf(this.state, stripe).path;
+  }
+
+  /**
+   * How often a piece is passed on from the source to the node, in the deepest of its trees (0: it is a source, or is not fed), and how
+   * often the node was left without the parent of a stripe, which had missed parts, gave it up, or was gone.
+   */
+  trees(): { hops: number; lost: number } {
+    const { trees, lost } = this.state;
+    return { hops: Math.max(0, ...trees.map((_, stripe) => this.path(stripe).length - 1)), lost };
   }
 
   /** The peers that push to the node, each once. */

@@ -58,6 +58,8 @@ export interface State {
   trees: Tree[];
   /** Certificates come without a parent, so that the node can be a source. */
   sources: boolean;
+  /** Parents of which the node was left without one. */
+  lost: number;
   out: Send[];
 }
 
@@ -84,8 +86,14 @@ export const avoid = (p: Peer, now: number): void => {
 export const drop = (m: State, stripe: number): void => {
   const t = m.trees[stripe]!;
   send(m, t.parent!, { kind: 'unsubscribe', stripe });
+  orphaned(m, t);
+};
+
+/** A stripe has lost its parent: its tree is to be repaired. */
+export const orphaned = (m: State, t: Tree): void => {
   t.parent = undefined;
   t.missed = 0;
+  m.lost++;
 };
 
 /** The rank of a viewer as the source of a stripe: the more slots the lower, ties by a hash. */
