@@ -117,7 +117,7 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 
 func (e *engine) newStreams() *streams {
 	return &streams{
-		shared: e.shared, site: e.host.rules.Name(), self: e.host.self, uploads: e.host.uploads, drop: e.drop, tracks: map[int]*followed{},
+		shared: e.shared, site: e.host.rules.Name(), self: e.host.self, uploads: e.host.uploads, drop: e.drop, fresh: &e.freshness, tracks: map[int]*followed{},
 		capped: e.pacing.uploader.Background.Kbps,
 		verify: func(c *certificate.Certificate) error {
 			v := e.verification

@@ -140,14 +140,16 @@ type shortParts struct {
 	took  time.Duration
 }
 
-// came takes a part of the origin into account: as many as make a sample are one.
-func (p *shortParts) came(l *line, got Fetched) {
+// came takes a part of the origin into account: as many as make a sample are one. It says whether one is made.
+func (p *shortParts) came(l *line, got Fetched) bool {
 	if len(got.Data) >= leastSample {
-		return // the line has taken it
+		return true // the line has taken it
 	}
 	p.bytes, p.took = p.bytes+int64(len(got.Data)), p.took+got.Transfer
-	if p.bytes >= leastSample {
-		l.sample(p.bytes, p.took, 0, time.Time{})
-		*p = shortParts{}
+	if p.bytes < leastSample {
+		return false
 	}
+	l.sample(p.bytes, p.took, 0, l.loop.Now())
+	*p = shortParts{}
+	return true
 }

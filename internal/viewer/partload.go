@@ -23,6 +23,7 @@ type partLoad struct {
 	began   time.Time
 	over    bool
 	all     bool // the origin was asked for all of it
+	looks   bool // it is all asked of the origin, since what is known of the line is old
 	peers   bool // all of it is here, of peers, while the origin is measured
 	cancels []func()
 }
@@ -56,7 +57,11 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 			}
 		}
 		left := r.deadline().Microseconds()
-		f.stream.Buffer(now, left, false)
+		if l.looks = left >= r.Duration.Microseconds() && s.fresh.dated(r.adaptive, r.bitrate); l.looks {
+			f.stream.Buffer(now, 0, false) // peers hold back: the line is measured alone
+		} else {
+			f.stream.Buffer(now, left, false)
+		}
 		f.stream.Ask(now, r.turn, parts.Wanted{Deadline: now + left, RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8)})
 	})
 	if l.unmeasured(s.line) {
@@ -66,8 +71,8 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 }
 
 // unmeasured says whether nothing is known of the line to choose a rendition by. Pieces are too short to measure it, and peers' say
-// nothing of it: a viewer that took them would stay with the first rendition.
-func (l *partLoad) unmeasured(of *line) bool { return l.adaptive && of.estimate() == 0 }
+// nothing of it: a viewer that took them would stay with the first rendition. What is known for a minute is measured again.
+func (l *partLoad) unmeasured(of *line) bool { return l.looks || l.adaptive && of.estimate() == 0 }
 
 // length is that of a range; 0: it is not known.
 func (p listedPart) length() int {
@@ -165,7 +170,9 @@ func (s *streams) came(f *followed, l *partLoad, got Fetched, run *parts.Run) {
 	}
 	if run == nil {
 		if !l.over {
-			s.line.parts.came(s.line, got)
+			if s.line.parts.came(s.line, got) {
+				s.fresh.looked = s.loop.Now()
+			}
 			s.finish(f, l, f.result(l, [][]byte{got.Data}, true, s.loop.Now().Sub(l.began)), nil)
 		}
 		return

@@ -27,6 +27,7 @@ type streams struct {
 	capped  func() int64 // what the site lets it send, kbit/s; 0: any
 	verify  func(*certificate.Certificate) error
 	drop    func(r *remote, reason peer.CloseReason, why peer.ByeReason)
+	fresh   *freshness
 	agrees  func() // the origin sends what a certificate says
 	differs func() // it does not
 

@@ -54,6 +54,7 @@ func (r *partRig) plays(n int, ahead time.Duration) *outcome {
 	o := &outcome{}
 	q := request{
 		Reference: Reference{URL: partURL(n), Duration: partDuration}, playlist: "http://film.test/live/index.m3u8", live: true, part: true, adaptive: r.adaptive,
+		bitrate: 2_000_000,
 		deadline: func() time.Duration { return ahead },
 	}
 	for i := range n + 1 {
@@ -172,13 +173,38 @@ func TestTheLineIsMeasuredBeforePeersBringAll(t *testing.T) {
 			if o.n != 1 || o.err != nil || o.got.Source != c.source || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) {
 				t.Fatalf("%+v", o)
 			}
-			r.line.sample(leastSample, 100*time.Millisecond, 0, time.Time{})
+			r.line.sample(leastSample, 100*time.Millisecond, 0, r.w.now)
 			r.fetches, r.answers = nil, nil
 			r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1)
 			if o = r.plays(2, time.Second); o.n != 1 || len(r.fetches) > 0 || o.got.Source != FromSeed {
 				t.Errorf("%s %v, the origin was asked %+v", o.got.Source, o.got.Bytes, r.fetches)
 			}
 		})
+	}
+}
+
+// TestTheLineIsMeasuredAgain after a minute, by as many parts as make a measurement. Peers hold back meanwhile, so that it is the line's.
+func TestTheLineIsMeasuredAgain(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.adaptive = true
+	r.line.sample(leastSample, 100*time.Millisecond, 0, r.w.now)
+	r.fed(data)
+	r.w.run(capacityFresh)
+	for n, pieces := range []int{3, 2} {
+		o := r.plays(n+2, time.Second)
+		held := of[peer.Hold](r.seed)
+		if len(r.fetches) != 1 || r.fetches[0].Ranged || len(held) != 2*n+1 || !held[2*n].On {
+			t.Fatalf("part %d: the origin was asked %+v, holds: %+v", n, r.fetches, held)
+		}
+		r.answer(0, media(pieces), nil)
+		if held = of[peer.Hold](r.seed); o.n != 1 || o.got.Source != FromOrigin || len(held) != 2*n+2 || held[2*n+1].On {
+			t.Fatalf("part %d: %+v, holds: %+v", n, o, held)
+		}
+		r.fetches, r.answers = nil, nil
+	}
+	r.seed.pushes(r, 4, r.signs(4, data), data, 0, 1, 2, 3, 4)
+	if o := r.plays(4, time.Second); o.n != 1 || len(r.fetches) > 0 || o.got.Source != FromSeed {
+		t.Errorf("measured: %+v, the origin was asked %+v", o.got, r.fetches)
 	}
 }
 
