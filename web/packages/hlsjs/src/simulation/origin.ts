@@ -13,7 +13,7 @@ export function originLoader(
   world: World,
   network: Network,
   home: string,
-  film: RenditionFilm,
+  film: Pick<RenditionFilm, 'content'>,
   draw: () => number,
 ): LoaderConstructor {
   return function OriginLoader(): FragmentLoaderLike {

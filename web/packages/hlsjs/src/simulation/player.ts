@@ -3,7 +3,15 @@
 import Hls from 'hls.js';
 import { vi } from 'vitest';
 import type { World } from '../../../core/src/simulation/world.ts';
-import type { FragmentLike, HlsConfig, HlsLike, LoaderConstructor, LoaderStats } from '../hls.ts';
+import type {
+  FragmentContext,
+  FragmentLike,
+  FragmentLoaderLike,
+  HlsConfig,
+  HlsLike,
+  LoaderConstructor,
+  LoaderStats,
+} from '../hls.ts';
 import type { RenditionFilm } from './line.ts';
 import { segmentMs } from './line.ts';
 
@@ -14,7 +22,7 @@ type Abr = any;
 const aheadMs = 20_000;
 const tickMs = 100;
 
-interface Frag extends FragmentLike {
+export interface Frag extends FragmentLike {
   stats: LoaderStats & { parsing: { start: number; end: number } };
   bitrate: number | null;
   bitrateTest: boolean;
@@ -61,15 +69,15 @@ export class Player {
   readonly estimates: number[] = [];
   stallMs = 0;
   private readonly listeners: { event: string; f: (event: string, data: never) => void; context: unknown }[] = [];
-  private bufferedMs = 0;
-  private positionMs = 0;
+  protected bufferedMs = 0;
+  protected positionMs = 0;
   private updatedAt: number;
 
   constructor(
-    private readonly world: World,
-    private readonly film: RenditionFilm,
+    protected readonly world: World,
+    private readonly film: Pick<RenditionFilm, 'renditions' | 'segments' | 'segment'>,
     loader: LoaderConstructor,
-    private readonly draw: () => number,
+    protected readonly draw: () => number,
   ) {
     this.config = { ...Hls.DefaultConfig, loader, fLoader: undefined } as never;
     this.levels = film.renditions.map(({ peak, average }) => ({
@@ -113,7 +121,7 @@ export class Player {
   }
   get mainForwardBufferInfo() {
     this.update();
-    return { len: (this.bufferedMs - this.positionMs) / 1000 };
+    return { len: Math.max(0, this.bufferedMs - this.positionMs) / 1000 };
   }
   get ttfbEstimate(): number {
     return this.abr.bwEstimator.getEstimateTTFB();
@@ -121,7 +129,7 @@ export class Player {
   get estimate(): number {
     return this.abr.bwEstimator.getEstimate();
   }
-  get latestLevelDetails() {
+  get latestLevelDetails(): { live: boolean } {
     return { live: false };
   }
   get loadLevelObj() {
@@ -141,7 +149,7 @@ export class Player {
     this.abr.nextAutoLevel = level;
   }
 
-  private update(): void {
+  protected update(): void {
     const now = this.world.now();
     if (this.bufferedMs > 0) {
       const to = this.positionMs + now - this.updatedAt;
@@ -151,7 +159,7 @@ export class Player {
     this.updatedAt = now;
   }
 
-  private wait(ms: number): Promise<void> {
+  protected wait(ms: number): Promise<void> {
     return new Promise((resolve) => this.world.setTimer(resolve, ms));
   }
 
@@ -162,17 +170,22 @@ export class Player {
     await this.playlist();
     await this.fetch(0, true);
     for (let n = 0; n < count; ) {
-      const level = this.nextLoadLevel;
-      if (level !== this.loadLevel) {
-        this.loadLevel = level;
-        this.trigger('hlsLevelSwitching', {});
-      }
-      this.nextAutoLevel = level;
+      this.choose();
       await this.playlist();
       if (await this.fetch(n, false)) n++;
       while (this.mainForwardBufferInfo.len * 1000 >= aheadMs) await this.wait(tickMs);
     }
     this.abr.clearTimer();
+  }
+
+  /** Goes on with the level that its controller wants. */
+  protected choose(): void {
+    const level = this.nextLoadLevel;
+    if (level !== this.loadLevel) {
+      this.loadLevel = level;
+      this.trigger('hlsLevelSwitching', {});
+    }
+    this.nextAutoLevel = level;
   }
 
   /** The playlist of the level, once. */
@@ -196,6 +209,16 @@ export class Player {
     return { sn: n, start: (n * segmentMs) / 1000, duration: segmentMs / 1000, level, type: 'main', url };
   }
 
+  /** Whether a loader brings what is asked for. */
+  protected load(loader: FragmentLoaderLike, context: FragmentContext): Promise<boolean> {
+    return new Promise<boolean>((resolve) => {
+      const ends = [true, false, false, false].map((ok) => () => resolve(ok));
+      const [onSuccess, onError, onTimeout, onAbort] = ends as [() => void, () => void, () => void, () => void];
+      const policy = { loadPolicy: { maxLoadTimeMs: 20_000 } };
+      loader.load(context, policy, { onSuccess, onError, onTimeout, onAbort });
+    });
+  }
+
   /** Loads a fragment and buffers it, unless it only tests the line; false if it was aborted. */
   private async fetch(n: number, bitrateTest: boolean): Promise<boolean> {
     const { config, loadLevel } = this;
@@ -211,18 +234,7 @@ export class Player {
       abortRequests: () => loader.abort(),
     };
     const context = { frag, part: null, url, headers: {}, rangeStart: 0, rangeEnd: 0 };
-    const loaded = new Promise<boolean>((resolve) => {
-      loader.load(
-        context,
-        { loadPolicy: { maxLoadTimeMs: 20_000 } },
-        {
-          onSuccess: () => resolve(true),
-          onError: () => resolve(false),
-          onTimeout: () => resolve(false),
-          onAbort: () => resolve(false),
-        },
-      );
-    });
+    const loaded = this.load(loader, context);
     this.trigger('hlsFragLoading', { frag });
     const ok = await loaded;
     loader.destroy();
