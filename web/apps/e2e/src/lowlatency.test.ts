@@ -140,6 +140,15 @@ test('three pages and a headless viewer push parts to each other', async () => {
   expect(other.stats.uploaded?.direct ?? 0, 'headless: to pages').toBeGreaterThan(100_000);
   expect(other.banned).toBe(0);
   expect(share('seed') + share('peer')).toBeGreaterThan(0.5);
+  // What the page shows of it: the lag, and the colors of what came.
+  const shown = await viewers[1]!.page.evaluate(() => ({
+    lag: Number.parseFloat(document.querySelector('#lag')!.textContent!),
+    cells: document.querySelectorAll('.cell[data-source]').length,
+    shared: document.querySelectorAll('.cell[data-source="peer"], .cell[data-source="seed"]').length,
+  }));
+  expect(shown.lag, 'seconds behind live').toBeGreaterThan(1);
+  expect(shown.lag, 'seconds behind live').toBeLessThan(5);
+  expect(shown.shared, `of ${shown.cells} segments`).toBeGreaterThan(5);
   for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
   await Promise.all([...viewers, alone].map((viewer) => viewer.close()));
 });
