@@ -18,6 +18,7 @@ const quick = new Set([
   'hls.js 1.7 byte-ranges Chromium',
   'hls.js 1.7 clear-key Chromium',
   'hls.js 1.7 live Chromium',
+  'hls.js 1.7 low-latency Chromium',
   'hls.js 1.7 separate-audio Firefox',
   'Shaka 5.2 cmcd Chromium',
   'Shaka 5.2 key-rotation Chromium',
