@@ -187,8 +187,9 @@ func TestTheLineIsMeasuredBeforePeersBringAll(t *testing.T) {
 func TestTheLineIsMeasuredAgain(t *testing.T) {
 	r, data := newPartRig(t), media(5)
 	r.adaptive = true
-	r.line.sample(leastSample, 100*time.Millisecond, 0, r.w.now)
 	r.fed(data)
+	r.line.capacity, r.line.parts = capacity{}, shortParts{}
+	r.line.sample(leastSample, 100*time.Millisecond, 0, r.w.now)
 	r.w.run(capacityFresh)
 	for n, pieces := range []int{3, 2} {
 		o := r.plays(n+2, time.Second)
