@@ -56,13 +56,14 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 				f.stream.Listed(now, one.turn, id, one.length())
 			}
 		}
-		left := r.deadline().Microseconds()
-		if l.looks = left >= r.Duration.Microseconds() && s.fresh.dated(r.adaptive, r.bitrate); l.looks {
-			f.stream.Buffer(now, 0, false) // peers hold back: the line is measured alone
+		left := r.deadline()
+		l.looks = left >= r.Duration && s.fresh.dated(r.adaptive, r.bitrate)
+		if l.looks || l.spare(s.line, left) < r.Duration/2 {
+			f.stream.Buffer(now, 0, false) // peers hold back: what they push would share the line
 		} else {
-			f.stream.Buffer(now, left, false)
+			f.stream.Buffer(now, left.Microseconds(), false)
 		}
-		f.stream.Ask(now, r.turn, parts.Wanted{Deadline: now + left, RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8)})
+		f.stream.Ask(now, r.turn, parts.Wanted{Deadline: now + left.Microseconds(), RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8)})
 	})
 	if l.unmeasured(s.line) {
 		s.fetch(f, nil)
@@ -73,6 +74,15 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 // unmeasured says whether nothing is known of the line to choose a rendition by. Pieces are too short to measure it, and peers' say
 // nothing of it: a viewer that took them would stay with the first rendition. What is known for a minute is measured again.
 func (l *partLoad) unmeasured(of *line) bool { return l.looks || l.adaptive && of.estimate() == 0 }
+
+// spare is how long peers can be waited for before the origin has to be asked for such a part.
+func (l *partLoad) spare(of *line, left time.Duration) time.Duration {
+	origin := time.Duration(of.timeUs(float64(l.bitrate)*l.Duration.Seconds()/8)) * time.Microsecond
+	if origin < 0 {
+		origin = of.answer
+	}
+	return left - origin*3/2 - l.Duration/8
+}
 
 // length is that of a range; 0: it is not known.
 func (p listedPart) length() int {
@@ -233,6 +243,9 @@ func (s *streams) finish(f *followed, l *partLoad, r *Result, err error) {
 		s.ledger.part(r.Source, hops, lost-f.lost)
 		f.lost = lost
 		left := l.deadline() + l.Duration
+		if l.spare(s.line, left) < l.Duration*3/4 {
+			left = min(left, l.Duration-time.Microsecond)
+		}
 		all := len(l.request.parts) > 0 && l.request.parts[len(l.request.parts)-1].turn == l.turn
 		s.with(func(_ *parts.Node, now int64) { f.stream.Buffer(now, left.Microseconds(), all) })
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func (r *partRig) plays(n int, ahead time.Duration) *outcome {
 	o := &outcome{}
 	q := request{
 		Reference: Reference{URL: partURL(n), Duration: partDuration}, playlist: "http://film.test/live/index.m3u8", live: true, part: true, adaptive: r.adaptive,
-		bitrate: 2_000_000,
+		bitrate:  2_000_000,
 		deadline: func() time.Duration { return ahead },
 	}
 	for i := range n + 1 {
@@ -206,6 +207,38 @@ func TestTheLineIsMeasuredAgain(t *testing.T) {
 	r.seed.pushes(r, 4, r.signs(4, data), data, 0, 1, 2, 3, 4)
 	if o := r.plays(4, time.Second); o.n != 1 || len(r.fetches) > 0 || o.got.Source != FromSeed {
 		t.Errorf("measured: %+v, the origin was asked %+v", o.got, r.fetches)
+	}
+}
+
+// TestPeersHoldBackWhereTheOriginIsAskedSoon, until there is time for them again.
+func TestPeersHoldBackWhereTheOriginIsAskedSoon(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.fed(data)
+	for i, c := range []struct {
+		rate  int // bit/s
+		ahead time.Duration
+		on    []bool // holds since the beginning
+	}{
+		{8_000_000, 600 * time.Millisecond, nil},
+		{1_000_000, 1300 * time.Millisecond, []bool{true, false}},
+		{8_000_000, 400 * time.Millisecond, []bool{true, false, true, false}},
+		{8_000_000, 600 * time.Millisecond, []bool{true, false, true, false}},
+	} {
+		r.fetches, r.answers = nil, nil
+		r.line.capacity, r.line.answer = capacity{}, 0
+		r.line.sample(leastSample, time.Duration(leastSample*8*int64(time.Second)/int64(c.rate)), 0, r.w.now)
+		o := r.plays(2+i, c.ahead)
+		if len(r.fetches) == 0 {
+			r.w.run(time.Second)
+		}
+		r.answer(0, data, nil)
+		var on []bool
+		for _, m := range of[peer.Hold](r.seed) {
+			on = append(on, m.On)
+		}
+		if o.n != 1 || !slices.Equal(on, c.on) {
+			t.Errorf("%d bit/s, %s ahead: %+v, holds %v", c.rate, c.ahead, o, on)
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import { binary, buildDir } from './paths.ts';
 
 /** What `leeway viewer` prints at the end; the fields that are looked at here. */
 export interface Summary {
+  /** Own peer ID. */
+  session: string;
   ended: string;
   offload: number;
   links_opened: number;

@@ -56,7 +56,13 @@ function setUp({ rate, seed }: Case) {
     ({ average }, level) => new Broadcast(network, `${level}`, Math.round((average * 0.5) / 8)),
   );
   const content = (name: string) => streams[Number(name.split('/')[2])]!.content(name);
-  const player = new PartPlayer(world, streams, renditions, originLoader(world, network, home, { content }, draw), draw);
+  const player = new PartPlayer(
+    world,
+    streams,
+    renditions,
+    originLoader(world, network, home, { content }, draw),
+    draw,
+  );
   return { world, network, streams, player };
 }
 

@@ -31,7 +31,13 @@ export function zeroOf(hls: HlsLike, frag: FragmentLike): number {
 }
 
 /** What a playlist names, as the core has it. */
-const refOf = ({ url, start, duration, byteRangeStartOffset: first, byteRangeEndOffset: end }: NamedLike): SegmentRef => ({
+const refOf = ({
+  url,
+  start,
+  duration,
+  byteRangeStartOffset: first,
+  byteRangeEndOffset: end,
+}: NamedLike): SegmentRef => ({
   url,
   startMs: start * 1000,
   durationMs: duration * 1000,

@@ -149,7 +149,14 @@ test('parents that are lost are counted, however that came; one that gives way t
       (m) => m.heard(3, parent, { kind: 'place', stripe: 0, place: { ...place, path: [self, parent] } }),
       1,
     ],
-    ['misses two parts', (m) => [3, 4].forEach((now) => m.missed(now, 0)), 1],
+    [
+      'misses two parts',
+      (m) => {
+        m.missed(3, 0);
+        m.missed(4, 0);
+      },
+      1,
+    ],
     [
       'gives way',
       (m) => {

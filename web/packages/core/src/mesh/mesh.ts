@@ -5,7 +5,20 @@
  */
 
 import { type Config, type Message, none, nowhere, type Send } from './place.ts';
-import { admit, avoid, drop, expire, feeds, newTree, orphaned, placeOf, type State, seek, send, tell } from './trees.ts';
+import {
+  admit,
+  avoid,
+  drop,
+  expire,
+  feeds,
+  newTree,
+  orphaned,
+  placeOf,
+  type State,
+  seek,
+  send,
+  tell,
+} from './trees.ts';
 
 /** A node's view of the trees of one rendition. */
 export class Mesh {

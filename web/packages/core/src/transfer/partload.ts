@@ -72,6 +72,9 @@ export interface PartLoads {
 
 /** How soon the origin answers is taken for, µs, until it is measured. */
 const unknownAnswerUs = 100_000;
+/** With less time for peers, in parts, they hold back, until there is so much. */
+const leastSpare = 1 / 2;
+const muchSpare = 3 / 4;
 /** Further ahead is as good as never, ms. */
 const farMs = 3_600_000;
 
@@ -88,6 +91,12 @@ export const createPartLoads = (shared: Shared, { idOf, follow, within, freshnes
    * that took them would stay with the first rendition. What is known for a minute is measured again.
    */
   const unmeasured = ({ request, looks }: PartLoad) => looks || (request.adaptive && !line.estimate());
+
+  /** How long peers can be waited for before the origin has to be asked for a part, in parts. */
+  const spare = ({ bitrate, durationMs }: SegmentRequest, leftUs: number) => {
+    const originUs = line.timeUs((bitrate * durationMs) / 8000);
+    return (leftUs - (originUs < 0 ? unknownAnswerUs : originUs) * 1.5) / toUs(durationMs) - 1 / 8;
+  };
 
   const fetch = (l: PartLoad, runs: Run[] = []) => {
     if (l.all || l.over) return;
@@ -176,7 +185,10 @@ export const createPartLoads = (shared: Shared, { idOf, follow, within, freshnes
     l.resolve({ ...result, data });
     const last = part!.listed().at(-1);
     const all = last?.sequence === part!.sequence && last.index === part!.index;
-    if (f) within(f, (stream, now) => stream.buffer(now, toUs(request.deadlineMs() + durationMs), all));
+    if (!f) return;
+    const left = toUs(request.deadlineMs() + durationMs);
+    const enough = spare(request, left) >= muchSpare;
+    within(f, (stream, now) => stream.buffer(now, enough ? left : Math.min(left, toUs(durationMs) - 1), all));
   };
 
   /** It is not waited for any more. */
@@ -217,8 +229,8 @@ export const createPartLoads = (shared: Shared, { idOf, follow, within, freshnes
         if (at !== undefined && named) stream.listed(now, at, named, lengthOf(p));
       }
       const left = toUs(request.deadlineMs());
-      // While the line is measured peers hold back: what they push would share it.
-      stream.buffer(now, l.looks ? 0 : left, false);
+      // Peers hold back while the line is measured, and where the origin is asked soon: what they push would share the line.
+      stream.buffer(now, l.looks || spare(request, left) < leastSpare ? 0 : left, false);
       const rtt = line.timeUs(1);
       const rate = Math.floor((line.estimate() ?? 0) / 8);
       stream.ask(now, turn, { deadline: now + left, rtt: rtt < 0 ? unknownAnswerUs : rtt, rate });

@@ -1,7 +1,7 @@
 /** hls.js at the edge of a low-latency stream in virtual time: parts one after the other, each as it is listed. */
 
-import type { Broadcast } from '../../../core/src/simulation/broadcast.ts';
 import type { PartRef } from '../../../core/src/ports.ts';
+import type { Broadcast } from '../../../core/src/simulation/broadcast.ts';
 import type { World } from '../../../core/src/simulation/world.ts';
 import type { LoaderConstructor, PartLike } from '../hls.ts';
 import type { Rendition } from './line.ts';
