@@ -316,7 +316,7 @@ describe('the fragment loader', () => {
     hls.levels[1]!.details = { fragments: [frag(5)] };
     load();
     expect(playback.request!.deadlineMs()).toBe(0);
-    expect(playback.request).toMatchObject({ upcoming: [], durationMs: 0, part: undefined });
+    expect(playback.request).toMatchObject({ upcoming: [], durationMs: 0, part: null });
   });
 });
 

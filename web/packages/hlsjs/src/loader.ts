@@ -21,7 +21,7 @@ import type {
   LoaderConstructor,
   LoaderStats,
 } from './hls.ts';
-import { bitrateOf, isLive, partsOf, rangeOf, upcomingOf, zeroOf } from './position.ts';
+import { bitrateOf, isLive, partsOf, rangeOf, refOf, upcomingOf, zeroOf } from './position.ts';
 
 export interface LoaderContext {
   hls: HlsLike;
@@ -132,16 +132,15 @@ export function requestFor(
   const { frag, part } = context;
   const asked = part ?? frag;
   return {
+    ...refOf(asked),
     url: context.url,
     range: rangeOf(context),
-    startMs: asked.start * 1000,
-    durationMs: asked.duration * 1000,
     rendition: `${frag.type}-${frag.level}`,
     bitrate: bitrateOf(hls, frag),
     adaptive: hls.autoLevelEnabled && hls.levels.length > 1,
     deadlineMs: () => deadlineMs(hls.media, asked.start),
     upcoming: part ? [] : upcomingOf(hls, frag),
-    part: part ? { sequence: frag.sn as number, index: part.index, listed: () => partsOf(hls, frag) } : undefined,
+    part: part! && { sequence: frag.sn as number, index: part.index, listed: () => partsOf(hls, frag) },
     track: frag.type,
     playlist: frag.baseurl,
     live: isLive(hls, frag),
@@ -233,7 +232,7 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
         if (!part) originStats = origin.stats;
         const range = part && { rangeStart: part.first, rangeEnd: part.last + 1 };
         const result = await fetchOrigin(origin, stats, clock, context, config, signal, onProgress, range);
-        if (!part) details = result.details;
+        details = result.details;
         return result;
       });
       request.beside = (url, ...how) =>

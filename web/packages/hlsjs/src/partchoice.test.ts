@@ -13,7 +13,6 @@ import { PartSeed } from '../../core/src/simulation/partseed.ts';
 import { crypto, World } from '../../core/src/simulation/world.ts';
 import { createCredit } from '../../core/src/transfer/credit.ts';
 import { createLine } from '../../core/src/transfer/line.ts';
-import { createStreams } from '../../core/src/transfer/streams.ts';
 import type { HlsLike } from './hls.ts';
 import { wrapLoader } from './loader.ts';
 import { HomeNetwork, type LineOptions, random } from './simulation/line.ts';
@@ -79,7 +78,7 @@ function addSeed({ world, network, streams, player }: ReturnType<typeof setUp>) 
     swarm: swarmId,
     uploads: () => true,
     hurry: () => {},
-    loadStreams: async () => createStreams,
+    loadSeldom: () => import('../../core/src/seldom.ts'),
   });
   engine.setKeys([signer.verifyKey]);
   const bytes = { origin: 0, seed: 0, peer: 0 };

@@ -31,7 +31,7 @@ export function zeroOf(hls: HlsLike, frag: FragmentLike): number {
 }
 
 /** What a playlist names, as the core has it. */
-const refOf = ({
+export const refOf = ({
   url,
   start,
   duration,
