@@ -69,8 +69,8 @@ afterEach(async () => {
 
 const manifest = () => `${demo.url}/media/live/master.m3u8`;
 
-async function open(by: { window: Chromium['window'] }, name: string, query = ''): Promise<Viewer> {
-  const viewer = await Viewer.open(by, `${demo.url}/?level=1${query}`, { name, before: recordGiven });
+async function open(by: { window: Chromium['window'] }, name: string, query = '', level = 1): Promise<Viewer> {
+  const viewer = await Viewer.open(by, `${demo.url}/?level=${level}${query}`, { name, before: recordGiven });
   opened.push(viewer);
   if (!query.includes('leeway=off')) {
     await viewer.page.waitForFunction(() => (window as unknown as DemoWindow).leeway !== undefined);
@@ -189,12 +189,12 @@ test('three pages and two headless viewers push parts to each other', async () =
 });
 
 test('a viewer that pushes wrong pieces is banned by each page at the first, and none is played', async () => {
-  // It has a place at the seed before the pages come, and has room for them.
+  // It has a place at the seed before the pages come, and has room for them. It chooses its rendition: the highest.
   const wicked = polluter(manifest(), watchMs / 1000 + 40);
   await pause(10_000);
   const viewers: Viewer[] = [];
-  for (const name of ['first', 'second', 'third']) viewers.push(await open(browser, name));
-  const alone = await open(browser, 'alone', '&leeway=off');
+  for (const name of ['first', 'second', 'third']) viewers.push(await open(browser, name, '', 2));
+  const alone = await open(browser, 'alone', '&leeway=off', 2);
   const pages = await watch([...viewers, alone]);
   const plain = pages.pop()!;
   const peer = await wicked;
