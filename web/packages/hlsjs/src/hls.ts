@@ -41,8 +41,6 @@ export interface PartLike extends NamedLike {
   /** In its segment, from 0. */
   index: number;
   fragment: { sn: number | 'initSegment' };
-  /** There is nothing to be loaded. */
-  gap?: boolean;
 }
 
 export interface FragmentContext {

@@ -6,10 +6,13 @@ import type { DetailsLike, FragmentContext, FragmentLike, HlsLike, NamedLike } f
 /** Fragments after the asked one that the library hears of: as many as it fetches ahead. */
 const lookahead = 32;
 
-/** The byte range of a request, inclusive; hls.js has it exclusive, and 0–0 for none. */
-export function rangeOf(context: FragmentContext): ByteRange | undefined {
-  return context.rangeEnd ? { first: context.rangeStart ?? 0, last: context.rangeEnd - 1 } : undefined;
-}
+/** A byte range, inclusive; hls.js has it exclusive, and 0–0 for none. Missing ones are null or undefined, and no number is less. */
+const between = (first?: number | null, end?: number | null): ByteRange | undefined =>
+  end! > first! ? { first: first!, last: end! - 1 } : undefined;
+
+/** The byte range of a request. */
+export const rangeOf = (context: FragmentContext): ByteRange | undefined =>
+  between(context.rangeStart ?? 0, context.rangeEnd);
 
 function detailsOf(hls: HlsLike, frag: FragmentLike): DetailsLike | undefined {
   if (frag.type === 'main') return hls.levels[frag.level]?.details;
@@ -41,15 +44,16 @@ export const refOf = ({
   url,
   startMs: start * 1000,
   durationMs: duration * 1000,
-  // Missing ones are null or undefined, and no number is less than those.
-  range: end! > first! ? { first: first!, last: end! - 1 } : undefined,
+  range: between(first, end),
 });
 
 /** The parts that the playlist of a fragment lists now. */
 export const partsOf = (hls: HlsLike, frag: FragmentLike): PartRef[] =>
-  (detailsOf(hls, frag)?.partList ?? [])
-    .filter(({ gap }) => !gap)
-    .map((part) => ({ ...refOf(part), sequence: part.fragment.sn as number, index: part.index }));
+  (detailsOf(hls, frag)?.partList ?? []).map((part) => ({
+    ...refOf(part),
+    sequence: part.fragment.sn as number,
+    index: part.index,
+  }));
 
 /** The next fragments of the same rendition. */
 export function upcomingOf(hls: HlsLike, frag: FragmentLike): SegmentRef[] {
