@@ -37,7 +37,7 @@ func (s *Server) locate() error {
 		s.families[f.network] = f
 	}
 	if len(s.families) == 0 {
-		return errors.New("turnd: no address to relay from was found; announce the one that viewers reach")
+		return errors.New("turnd: no address to relay from was found (has this machine a default route?); announce the one that viewers reach (turn.announce)")
 	}
 	return nil
 }
