@@ -211,6 +211,8 @@ export interface StatsDelta {
   reasons: Partial<Record<Reason, number>>;
   /** Segments that a seed does not know, by the names of the query parameters in theirs. */
   unlisted_query?: Record<string, number>;
+  /** Parts of low-latency streams, which count as segments, too; hops from their source, added up; and parents of a stripe that were lost. */
+  parts?: Record<Source | 'hops' | 'lost', number>;
   duplicate_bytes: number;
   wasted_bytes: number;
   rejected_bytes: number;

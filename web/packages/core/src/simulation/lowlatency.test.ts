@@ -105,6 +105,13 @@ describe('twelve pages of a low-latency stream', () => {
       const { totals, peers } = v.engine.snapshot();
       expect(peers).toHaveLength(12);
       expect(totals).toMatchObject({ rejected_bytes: 0, contradictions: 0 });
+      const { origin, seed, peer, hops } = totals.parts!;
+      expect({ seed, peer }).toEqual({ seed: totals.segments.seed, peer: totals.segments.peer });
+      // What came before the script was a segment for all that the engine knew.
+      expect(totals.segments.origin - origin).toBeLessThanOrEqual(2);
+      // A source is at most six hops away (docs/experiments/parts.md).
+      expect(hops).toBeGreaterThan(0.5 * (seed + peer));
+      expect(hops).toBeLessThan(7 * v.results.length);
       expect(totals.bytes.peer + totals.bytes.seed).toBeGreaterThan(0);
       expect(v.unlinked).toEqual([]);
     }
@@ -126,6 +133,7 @@ describe('twelve pages of a low-latency stream', () => {
     for (const [i, v] of viewers.entries()) expect(v.results.length).toBeGreaterThanOrEqual(before[i]! + 39);
     const last = viewers.map((v) => v.results.slice(-10));
     for (const r of last.flat()) expect(r.source).toBe('origin');
+    for (const v of viewers) expect(v.engine.snapshot().totals.parts!.lost).toBeGreaterThan(0);
   });
 
   it('drop one that sends wrong bytes at the first piece, and pass none on', async () => {

@@ -17,9 +17,9 @@ export interface Stats {
   /** A seed does not know a segment, by the query parameters in its name. */
   unlisted(parameters: string[]): void;
   segment(source: Source, reason: Reason | undefined): void;
-  add(
-    field: { [K in keyof StatsDelta]-?: StatsDelta[K] extends number ? K : never }[keyof StatsDelta],
-    n: number,
+  add<K extends { [F in keyof StatsDelta]-?: StatsDelta[F] extends number ? F : never }[keyof StatsDelta] | 'parts'>(
+    field: K,
+    n: StatsDelta[K] & {},
   ): void;
   /** Bytes that came and are of no use, in that lane. */
   wasted(bytes: number, lane: number): void;
@@ -70,7 +70,7 @@ export const createStats = (): Stats => {
     unlisted(parameters) {
       for (const p of parameters) tally({ unlisted_query: { [p]: 1 } });
     },
-    add: (field, n) => tally({ [field]: n }),
+    add: (field, n) => tally({ [field]: n } as Figures),
     wasted: (wasted_bytes, lane) => tally({ wasted_bytes, prefetch_wasted_bytes: lane ? wasted_bytes : 0 }),
   };
 };

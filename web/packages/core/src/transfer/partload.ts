@@ -26,6 +26,8 @@ export interface Followed {
   sources: Map<number, Source[]>;
   /** That the player waits for. */
   load?: PartLoad | undefined;
+  /** Parents of its trees, as of the part before. */
+  lost: number;
   /** Turns of which the origin has sent something else than was signed; */
   differs: Set<number>;
   /** and the comparisons that run. */
@@ -181,6 +183,9 @@ export const createPartLoads = (shared: Shared, { idOf, follow, within, freshnes
     const reason = bytes.origin + bytes.seed ? (shared.off ?? 'no-holder') : undefined;
     const result = { source, reason, bytes, status: got?.status, crowded: got?.crowded };
     stats.segment(source, reason);
+    const { hops, lost } = f?.stream.mesh.trees() ?? { hops: 0, lost: 0 };
+    stats.add('parts', { origin: 0, seed: 0, peer: 0, hops, lost: lost - (f?.lost ?? 0), [source]: 1 });
+    if (f) f.lost = lost;
     emit('segment', { url, startMs, durationMs, rendition, result, tookMs: clock.now() - startedMs });
     l.resolve({ ...result, data });
     const last = part!.listed().at(-1);

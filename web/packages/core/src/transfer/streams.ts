@@ -222,7 +222,7 @@ export const createStreams: CreateStreams = (shared, host) => {
       let f!: Followed;
       during((now) => {
         const stream = node.follow(now, id, { slots, part, packaged: false });
-        const rest = { sources: new Map(), differs: new Set<number>(), checking: Promise.resolve() };
+        const rest = { lost: 0, sources: new Map(), differs: new Set<number>(), checking: Promise.resolve() };
         f = { track, url, id, slots, stream, ...rest };
         tracks.set(track, f);
       });
