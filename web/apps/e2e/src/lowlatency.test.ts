@@ -196,18 +196,17 @@ test('a viewer that pushes wrong pieces is banned by each page at the first, and
   for (const name of ['first', 'second', 'third']) viewers.push(await open(browser, name, '', 2));
   const alone = await open(browser, 'alone', '&leeway=off', 2);
   const pages = await watch([...viewers, alone]);
-  const plain = pages.pop()!;
+  const plain = pages.pop()!; // what stalls on a busy machine shows in it, too
   const peer = await wicked;
   const blames = pages.flatMap(({ unlinked }) => unlinked.filter(({ banned }) => banned));
   figures('lowlatency-polluted', { pages, plain, peer });
 
-  unharmed(pages, plain);
   expect(blames.length, 'pages that it has pushed to').toBeGreaterThan(0);
   for (const blame of blames) expect(blame).toEqual({ peer, reason: 'bad-piece', banned: true });
   for (const page of pages) {
-    const met = page.unlinked.some(({ banned }) => banned);
-    // At the first wrong piece; others may have been on their way.
-    expect(page.rejected > 0, `${page.name}: ${page.rejected} wrong bytes`).toBe(met);
+    expect(page.parts, page.name).toBeGreaterThan(watchMs / 1000);
+    expect(page.wrong, page.name).toEqual([]);
+    // A page is rid of it at the first wrong piece; others may have been on their way.
     expect(page.rejected, page.name).toBeLessThan(16 * 16_384);
   }
   for (const viewer of viewers) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
