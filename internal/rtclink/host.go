@@ -102,21 +102,27 @@ func (h *Host) Answer(offer transfer.Description, events transfer.LinkEvents) (t
 		return nil, transfer.Description{}, err
 	}
 	remote.Candidates = l.admitted(remote.Candidates)
-	// Checks of an address that is known are answered as soon as the other side has the answer, one way earlier than the other side's
-	// own: the side that answers is quicker as the DTLS client. Browsers that hide their addresses name none.
-	client, setup := remote.Setup == sdp.Passive || remote.Setup == sdp.ActPass && remote.Addressed(), sdp.Passive
-	if client {
-		setup = sdp.Active
-	}
-	text, err := l.describe(setup)
+	role := answerRole(remote)
+	text, err := l.describe(role)
 	if err == nil {
-		err = l.start(remote, client)
+		err = l.start(remote, role == sdp.Active)
 	}
 	if err != nil {
 		l.abandon()
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: answer: %w", err)
 	}
 	return l, transfer.Description{SDP: text, Plan: l.channels.plan}, nil
+}
+
+// answerRole says which part the side that answers an offer takes in the DTLS handshake (spec/tracker-protocol.md, DTLS roles). Checks
+// of an address that is known are answered as soon as the other side has the answer, one way earlier than the other side's own: the
+// side that answers is quicker as the client. A browser, which sends no parameters of its association, reads a ClientHello only once
+// its own check has worked, and could send one by then.
+func answerRole(offer *sdp.Description) sdp.Setup {
+	if offer.Setup == sdp.Passive || offer.Setup == sdp.ActPass && offer.Init != nil && offer.Addressed() {
+		return sdp.Active
+	}
+	return sdp.Passive
 }
 
 // Offer begins a link; Link.Accept goes on with the other side's answer.

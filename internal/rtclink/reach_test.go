@@ -74,8 +74,8 @@ func TestADescriptionCarriesTheMachinesAddresses(t *testing.T) {
 	<-l.Done()
 }
 
-// TestTheEndThatAnswersAnAddressIsTheClient and a passive one that has none to send to.
-func TestTheEndThatAnswersAnAddressIsTheClient(t *testing.T) {
+// TestADescriptionIsAddressed by an address, not by a name.
+func TestADescriptionIsAddressed(t *testing.T) {
 	for _, c := range []struct {
 		candidates []string
 		want       bool
@@ -95,5 +95,48 @@ func TestTheEndThatAnswersAnAddressIsTheClient(t *testing.T) {
 		if got := d.Addressed(); got != c.want {
 			t.Errorf("%q: %v", c.candidates, got)
 		}
+	}
+}
+
+// TestWhichEndIsTheClient: the one that answers is where both ends are of this package and it has an address to send to. A browser
+// that offers begins the handshake itself.
+func TestWhichEndIsTheClient(t *testing.T) {
+	leakCheck(t)
+	offerer, answerer := listen(t, nil), listen(t, nil)
+	for _, c := range []struct {
+		name  string
+		offer func(*sdp.Description)
+		want  sdp.Setup
+	}{
+		{"ours, with an address", func(*sdp.Description) {}, sdp.Active},
+		{"ours, without an address", func(d *sdp.Description) { d.Candidates = nil }, sdp.Passive},
+		{"a browser's, with an address", func(d *sdp.Description) { d.Init = nil }, sdp.Passive},
+		{"a browser's, without an address", func(d *sdp.Description) { d.Init, d.Candidates = nil, nil }, sdp.Passive},
+		{"of one that wants to be the client", func(d *sdp.Description) { d.Setup = sdp.Active }, sdp.Passive},
+		{"of one that wants to be the server", func(d *sdp.Description) { d.Setup, d.Init = sdp.Passive, nil }, sdp.Active},
+	} {
+		a, b := newEnd(), newEnd()
+		a.peer, b.peer = b, a
+		l, offer, err := offerer.Offer(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := sdp.Parse(offer.SDP)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.offer(d)
+		offer.SDP = d.String()
+		other, answer, err := answerer.Answer(offer, b)
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		if got, err := sdp.Parse(answer.SDP); err != nil || got.Setup != c.want {
+			t.Errorf("%s: the answer is %s (%v), want %s", c.name, got.Setup, err, c.want)
+		}
+		other.Close(peer.CloseIdle, nil)
+		l.Close(peer.CloseIdle, nil)
+		<-l.Done()
+		<-other.(*Link).Done()
 	}
 }

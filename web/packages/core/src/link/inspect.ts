@@ -20,8 +20,10 @@ export const inspection: Inspection = {
   pathOf,
   diagnose,
   readDescription(sdp, usable) {
-    const description = parseDescription(sdp);
-    return writeDescription({ ...description, candidates: description.candidates.filter(usable) });
+    const d = parseDescription(sdp);
+    // The offer of a program that speaks DTLS 1.2: it is a round trip quicker as the client (spec/tracker-protocol.md, DTLS roles).
+    const setup = d.sctpInit && d.setup === 'actpass' ? 'active' : d.setup;
+    return writeDescription({ ...d, setup, candidates: d.candidates.filter(usable) });
   },
   readCandidate(text, usable) {
     const parsed = parseCandidate(text);

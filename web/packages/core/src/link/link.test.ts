@@ -137,6 +137,20 @@ describe('a link that answers', () => {
     expect(connection.channels.every(({ readyState }) => readyState === 'open')).toBe(true);
   });
 
+  test('leaves the handshake to a program that offers, and begins that with a browser', async () => {
+    const init = 'a=sctp-init:AQAAAA==\r\n';
+    for (const [offer, setup] of [
+      [description, 'actpass'],
+      [description + init, 'active'],
+      [description.replace('actpass', 'passive') + init, 'passive'],
+    ] as const) {
+      const { connection, link } = setUp();
+      link.answer(offer, plan);
+      await settle();
+      expect(connection.remoteDescription!.sdp).toContain(`\r\na=setup:${setup}\r\n`);
+    }
+  });
+
   test('keeps what the peer sends before the engine listens', async () => {
     const seen: number[][] = [];
     const { connection, link } = setUp({
