@@ -3,7 +3,13 @@ import { defineConfig } from 'vitest/config';
 const root = import.meta.dirname;
 const base = { root, pool: 'forks' as const, testTimeout: 240_000, hookTimeout: 320_000, retry: 1 };
 
-const alone = ['src/swarm.test.ts', 'src/startup.test.ts', 'src/bitrate.test.ts', 'src/waiting.test.ts'];
+const alone = [
+  'src/swarm.test.ts',
+  'src/startup.test.ts',
+  'src/bitrate.test.ts',
+  'src/waiting.test.ts',
+  'src/lowlatency.test.ts',
+];
 
 const kit = 'src/conformance.test.ts';
 

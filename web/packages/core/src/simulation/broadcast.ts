@@ -18,7 +18,7 @@ export class Broadcast {
   /** URL of the playlist as a player has it after a reload, and the ID of its stream. */
   readonly playlist: string;
   readonly stream: string;
-  /** Requests for a whole part, and for ranges of it, by whom. */
+  /** Requests for a whole part, and for ranges of it, by viewer. */
   readonly wholes = new Map<string, number>();
   readonly ranges = new Map<string, number>();
   /** The origin answers no request for a range with a range. */
