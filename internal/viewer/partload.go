@@ -168,7 +168,7 @@ func (s *streams) came(f *followed, l *partLoad, got Fetched, run *parts.Run) {
 	if run != nil {
 		first = run.First
 	}
-	if !got.Unshared && s.sharing() {
+	if !got.Unshared && s.sharing() && f.stays(s) {
 		s.with(func(_ *parts.Node, now int64) {
 			if id, ok := s.segments.id(l.Reference); ok && run == nil {
 				f.stream.Listed(now, l.turn, id, len(got.Data))
@@ -191,6 +191,9 @@ func (s *streams) came(f *followed, l *partLoad, got Fetched, run *parts.Run) {
 		s.fetch(f, nil)
 	}
 }
+
+// stays says whether a stream is still followed: what the origin sends may come after it was left.
+func (f *followed) stays(s *streams) bool { return s.of(f.id) == f }
 
 // ready gives the part to the player. While the line is to be measured, the origin's answer is awaited.
 func (s *streams) ready(f *followed) {
@@ -247,7 +250,9 @@ func (s *streams) finish(f *followed, l *partLoad, r *Result, err error) {
 			left = min(left, l.Duration-time.Microsecond)
 		}
 		all := len(l.request.parts) > 0 && l.request.parts[len(l.request.parts)-1].turn == l.turn
-		s.with(func(_ *parts.Node, now int64) { f.stream.Buffer(now, left.Microseconds(), all) })
+		if f.stays(s) {
+			s.with(func(_ *parts.Node, now int64) { f.stream.Buffer(now, left.Microseconds(), all) })
+		}
 	}
 }
 
