@@ -1,24 +1,21 @@
 /** Peer delivery of one joined title: the schedule decides, this does. */
 
-import type { Background } from './background/index.ts';
 import { complete, createCache } from './cache/cache.ts';
+import type { EngineDeps } from './enginedeps.ts';
 import { createEmitter } from './events.ts';
-import type { Clock, Crypto, Engine, EngineEvents, Reason, SegmentResult } from './ports.ts';
+import type { Engine, EngineEvents, Reason, SegmentResult } from './ports.ts';
 import { byeLeaving } from './protocol/peer.ts';
-import type { Action } from './schedule/action.ts';
 import { decide } from './schedule/decide.ts';
-import { defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
-import { pieceSize, type SiteRules } from './segment/index.ts';
+import { defaultPolicy } from './schedule/input.ts';
+import { pieceSize } from './segment/index.ts';
 import { createPeerStats } from './stats/peers.ts';
 import { createStats } from './stats/stats.ts';
-import { type Agreement, createAgreement } from './transfer/agreement.ts';
-import { type AheadRules, createLookAhead } from './transfer/ahead.ts';
-import type { Credit } from './transfer/credit.ts';
+import { createAgreement } from './transfer/agreement.ts';
+import { createLookAhead } from './transfer/ahead.ts';
 import type { Download } from './transfer/downloads.ts';
 import { execute } from './transfer/execute.ts';
 import { createFreshness } from './transfer/freshness.ts';
 import { createGreeting } from './transfer/greeting.ts';
-import type { Line } from './transfer/line.ts';
 import { createLists } from './transfer/lists.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createLowLatency } from './transfer/nodescript.ts';
@@ -26,44 +23,15 @@ import { createParts } from './transfer/parts.ts';
 import { createPeers } from './transfer/peers.ts';
 import type { Peer } from './transfer/ports.ts';
 import { createSegments, type Load, newSegment, type Segment, wanted } from './transfer/segments.ts';
-import { createSeldom, type Seldom } from './transfer/seldom.ts';
+import { createSeldom } from './transfer/seldom.ts';
 import { type Shared, sharing } from './transfer/shared.ts';
-import { createSilence, type SilenceHost } from './transfer/silence.ts';
+import { createSilence } from './transfer/silence.ts';
 import { createSlowCredit } from './transfer/slowcredit.ts';
 import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
 import { createTurn } from './transfer/turn.ts';
 import type { Unlisted } from './transfer/unlisted.ts';
 import { createVerification } from './transfer/verification.ts';
 import { createView } from './transfer/view.ts';
-
-export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
-  clock: Clock;
-  crypto: Crypto;
-  rules: SiteRules;
-  /** Own peer ID, hex; read again whenever it is needed. */
-  self(): string;
-  /** Swarm ID, hex. */
-  swarm: string;
-  /** The title's name. */
-  title?: string;
-  /** Whether this viewer sends to others. */
-  uploads(): boolean;
-  /** What is known of the line already. */
-  line: Line;
-  /** How long requests may wait. */
-  credit: Credit;
-  cacheBytes?: number;
-  agreement?: Agreement;
-  policy?: Partial<Policy>;
-  /** What paces the uploads of this host, if anything does. */
-  background?(): Background;
-  /** What the site and the device say of fetching ahead; left out: nothing is. */
-  ahead?(): AheadRules;
-  /** Has the script come of what is seldom needed; left out: there is none of that. */
-  loadSeldom?(): Promise<Seldom>;
-  /** Sees every input of the schedule and what came of it. */
-  record?(input: ScheduleInput, actions: Action[]): void;
-}
 
 const defaultCacheBytes = 64 << 20;
 const mostUncertifiedBytes = 32 << 20;

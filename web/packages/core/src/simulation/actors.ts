@@ -1,5 +1,6 @@
 import { type Alarm, type Background, createBackground } from '../background/index.ts';
-import { createEngine, type EngineDeps } from '../engine.ts';
+import { createEngine } from '../engine.ts';
+import type { EngineDeps } from '../enginedeps.ts';
 import type { ByteRange, Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
 import { maxLength, virtualRanges } from '../segment/index.ts';
 import { createCredit } from '../transfer/credit.ts';

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { EngineDeps } from '../engine.ts';
+import type { EngineDeps } from '../enginedeps.ts';
 import type { AheadRules } from '../transfer/ahead.ts';
 import { Film } from './film.ts';
 import { figures, fine, setUp } from './scene.ts';

@@ -1,6 +1,6 @@
 /** Pages that play a low-latency stream, and share its parts. */
 import { describe, expect, it, vi } from 'vitest';
-import type { EngineDeps } from '../engine.ts';
+import type { EngineDeps } from '../enginedeps.ts';
 import type { PeerLink } from '../ports.ts';
 import { pushed } from '../protocol/parts.ts';
 import * as seldom from '../seldom.ts';

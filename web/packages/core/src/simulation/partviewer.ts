@@ -1,7 +1,8 @@
 /** A viewer of a low-latency stream: an engine, and a player that loads each part when it is listed. */
 
 import { type Background, createBackground } from '../background/index.ts';
-import { createEngine, type EngineDeps } from '../engine.ts';
+import { createEngine } from '../engine.ts';
+import type { EngineDeps } from '../enginedeps.ts';
 import type { Engine, PeerLink, SegmentResult } from '../ports.ts';
 import * as seldom from '../seldom.ts';
 import { createCredit } from '../transfer/credit.ts';

@@ -1,6 +1,6 @@
 /** Viewers that meet by a relay alone (spec/schedule.md, Input, Relays). */
 import { expect, it } from 'vitest';
-import type { EngineDeps } from '../engine.ts';
+import type { EngineDeps } from '../enginedeps.ts';
 import type { Other, Viewer } from './actors.ts';
 import { Film } from './film.ts';
 import { figures, id, setUp } from './scene.ts';

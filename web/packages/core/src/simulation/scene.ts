@@ -1,4 +1,4 @@
-import type { EngineDeps } from '../engine.ts';
+import type { EngineDeps } from '../enginedeps.ts';
 import { join, type Other, Seed, Viewer } from './actors.ts';
 import type { Film } from './film.ts';
 import { Signer } from './film.ts';

@@ -1,0 +1,42 @@
+/** What an engine is made of. */
+
+import type { Background } from './background/index.ts';
+import type { Clock, Crypto } from './ports.ts';
+import type { Action } from './schedule/action.ts';
+import type { Policy, ScheduleInput } from './schedule/input.ts';
+import type { SiteRules } from './segment/index.ts';
+import type { Agreement } from './transfer/agreement.ts';
+import type { AheadRules } from './transfer/ahead.ts';
+import type { Credit } from './transfer/credit.ts';
+import type { Line } from './transfer/line.ts';
+import type { Seldom } from './transfer/seldom.ts';
+import type { SilenceHost } from './transfer/silence.ts';
+
+export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
+  clock: Clock;
+  crypto: Crypto;
+  rules: SiteRules;
+  /** Own peer ID, hex; read again whenever it is needed. */
+  self(): string;
+  /** Swarm ID, hex. */
+  swarm: string;
+  /** The title's name. */
+  title?: string;
+  /** Whether this viewer sends to others. */
+  uploads(): boolean;
+  /** What is known of the line already. */
+  line: Line;
+  /** How long requests may wait. */
+  credit: Credit;
+  cacheBytes?: number;
+  agreement?: Agreement;
+  policy?: Partial<Policy>;
+  /** What paces the uploads of this host, if anything does. */
+  background?(): Background;
+  /** What the site and the device say of fetching ahead; left out: nothing is. */
+  ahead?(): AheadRules;
+  /** Has the script come of what is seldom needed; left out: there is none of that. */
+  loadSeldom?(): Promise<Seldom>;
+  /** Sees every input of the schedule and what came of it. */
+  record?(input: ScheduleInput, actions: Action[]): void;
+}
