@@ -4,14 +4,12 @@
  */
 import { afterEach, expect, test, vi } from 'vitest';
 import { createEngine } from '../../core/src/engine.ts';
-import type { Playback } from '../../core/src/index.ts';
 import { Seed, swarmId } from '../../core/src/simulation/actors.ts';
 import { rules, Signer } from '../../core/src/simulation/film.ts';
 import { crypto, World } from '../../core/src/simulation/world.ts';
 import { createCredit } from '../../core/src/transfer/credit.ts';
 import { createLine } from '../../core/src/transfer/line.ts';
-import type { HlsLike } from './hls.ts';
-import { wrapLoader } from './loader.ts';
+import { attachTo } from './simulation/attach.ts';
 import { HomeNetwork, RenditionFilm, random } from './simulation/line.ts';
 import { originLoader } from './simulation/origin.ts';
 import { Player, stubGlobals } from './simulation/player.ts';
@@ -93,24 +91,7 @@ function addPeer(
     engine.addLink(mine);
     seed.addLink(theirs);
   }, 500);
-  const playback: Playback = {
-    manifest: player.url,
-    active: true,
-    load: (request, onProgress = () => {}) => engine.load(request, onProgress),
-    bypass: (bytes, ms) => line.bypassed(bytes, ms!),
-    capacity: line.told,
-    observe() {},
-    setPaused() {},
-    close() {},
-  };
-  player.config.fLoader = wrapLoader(player.config.loader, {
-    hls: player as unknown as HlsLike,
-    clock: world,
-    playback: () => playback,
-    caught(_, error) {
-      throw error;
-    },
-  });
+  attachTo(player, engine, line, world);
   return () => reasons;
 }
 

@@ -4,7 +4,6 @@
  */
 import { afterEach, expect, test, vi } from 'vitest';
 import { createEngine } from '../../core/src/engine.ts';
-import type { Playback } from '../../core/src/index.ts';
 import type { PeerLink } from '../../core/src/ports.ts';
 import { swarmId } from '../../core/src/simulation/actors.ts';
 import { Broadcast } from '../../core/src/simulation/broadcast.ts';
@@ -13,8 +12,7 @@ import { PartSeed } from '../../core/src/simulation/partseed.ts';
 import { crypto, World } from '../../core/src/simulation/world.ts';
 import { createCredit } from '../../core/src/transfer/credit.ts';
 import { createLine } from '../../core/src/transfer/line.ts';
-import type { HlsLike } from './hls.ts';
-import { wrapLoader } from './loader.ts';
+import { attachTo } from './simulation/attach.ts';
 import { HomeNetwork, type LineOptions, random } from './simulation/line.ts';
 import { originLoader } from './simulation/origin.ts';
 import { PartPlayer } from './simulation/partplayer.ts';
@@ -91,24 +89,7 @@ function addSeed({ world, network, streams, player }: ReturnType<typeof setUp>) 
     engine.addLink(mine);
     seed.addLink(theirs as PeerLink);
   }, 500);
-  const playback: Playback = {
-    manifest: player.url,
-    active: true,
-    load: (request, onProgress = () => {}) => engine.load(request, onProgress),
-    bypass: (size, ms) => line.bypassed(size, ms!),
-    capacity: line.told,
-    observe() {},
-    setPaused() {},
-    close() {},
-  };
-  player.config.fLoader = wrapLoader(player.config.loader, {
-    hls: player as unknown as HlsLike,
-    clock: world,
-    playback: () => playback,
-    caught(_, error) {
-      throw error;
-    },
-  });
+  attachTo(player, engine, line, world);
   return { bytes, stop: () => seed.stop() };
 }
 
