@@ -82,9 +82,7 @@ func (c *loadRunCmd) Run(ctx context.Context, s *Streams) error {
 	}
 	r := load.Runner{
 		Scenario: scenario, Controller: controller, Wait: c.Wait, Log: s.Stderr, Progress: progress,
-		Start: func(name string, sockets int) (func() error, error) {
-			return c.startArm(controller.URL(), name, sockets, s.Stderr)
-		},
+		Start: func(l load.Launch) (func() error, error) { return c.startArm(controller.URL(), l, s.Stderr) },
 	}
 	result, err := r.Run(ctx)
 	shown.end()
@@ -145,20 +143,23 @@ func writeTo(file string, stdout io.Writer, write func(io.Writer) error) error {
 const armPatience = 15 * time.Second
 
 // startArm starts an arm beside this program. Its token is in its environment, which other users cannot read.
-func (c *loadRunCmd) startArm(url, name string, sockets int, log io.Writer) (stop func() error, err error) {
+func (c *loadRunCmd) startArm(url string, l load.Launch, log io.Writer) (stop func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"arm", "--name", name}
-	if sockets > 0 {
-		args = append(args, "--max-sockets", strconv.Itoa(sockets))
+	args := []string{"arm", "--name", l.Name}
+	if l.Sockets > 0 {
+		args = append(args, "--max-sockets", strconv.Itoa(l.Sockets))
 	}
 	if c.ArmsAt != "" {
 		args = append(args, "--listen", c.ArmsAt)
 	}
 	cmd := exec.Command(self, append(args, url)...)
 	cmd.Env = append(os.Environ(), "LEEWAY_ARM_TOKEN="+c.Token)
+	if l.Processors > 0 {
+		cmd.Env = append(cmd.Env, "GOMAXPROCS="+strconv.Itoa(l.Processors))
+	}
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		return nil, err

@@ -26,8 +26,15 @@ const (
 	mostOpening   = 256              // clients that are connecting at a time; others wait, and their time counts
 )
 
+// Launch is what an arm is started with.
+type Launch struct {
+	Name       string
+	Sockets    int // 0: the arm's default
+	Processors int // that it uses at most; 0: all of the machine
+}
+
 // Start starts a process that is an arm, and returns what ends it.
-type Start func(name string, sockets int) (stop func() error, err error)
+type Start func(Launch) (stop func() error, err error)
 
 // Runner runs a scenario.
 type Runner struct {
@@ -106,8 +113,8 @@ func (r *Runner) Run(ctx context.Context) (_ *Result, err error) {
 // gather starts and awaits the arms.
 func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
 	names := map[string]bool{}
-	launch := func(name string) error {
-		stop, err := u.Start(name, u.Scenario.Arms.Sockets)
+	launch := func(name string, processors int) error {
+		stop, err := u.Start(Launch{Name: name, Sockets: u.Scenario.Arms.Sockets, Processors: processors})
 		if err != nil {
 			return fmt.Errorf("load: start %s: %w", name, err)
 		}
@@ -115,7 +122,7 @@ func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
 		return nil
 	}
 	for i := range u.Scenario.Arms.Local {
-		if err := launch(fmt.Sprintf("arm-%d", i+1)); err != nil {
+		if err := launch(fmt.Sprintf("arm-%d", i+1), 0); err != nil {
 			return stops, err
 		}
 	}
@@ -123,7 +130,7 @@ func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
 	for i := range u.Scenario.Groups {
 		if u.Scenario.Groups[i].needsPeer() && !names[PeerName] {
 			want++
-			if err := launch(PeerName); err != nil {
+			if err := launch(PeerName, u.Scenario.Peer.Processors); err != nil {
 				return stops, err
 			}
 		}

@@ -40,11 +40,11 @@ func newRig(t *testing.T, s load.Scenario) *rig {
 		goleak.VerifyNone(t, current)
 	})
 	r := &rig{kill: map[string]func() error{}}
-	r.runner = load.Runner{Scenario: s, Controller: c, Log: io.Discard, Start: func(name string, sockets int) (func() error, error) {
+	r.runner = load.Runner{Scenario: s, Controller: c, Log: io.Discard, Start: func(l load.Launch) (func() error, error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		over := make(chan error, 1)
 		go func() {
-			over <- arm.Run(ctx, arm.Config{Controller: c.URL(), Name: name, Token: "right", MaxSockets: 8})
+			over <- arm.Run(ctx, arm.Config{Controller: c.URL(), Name: l.Name, Token: "right", MaxSockets: 8})
 		}()
 		var once sync.Once
 		stop := func() (err error) {
@@ -56,7 +56,7 @@ func newRig(t *testing.T, s load.Scenario) *rig {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.kill[name] = stop
+		r.kill[l.Name] = stop
 		return stop, nil
 	}}
 	return r
@@ -150,7 +150,7 @@ func TestARunThatIsStoppedLeavesNothing(t *testing.T) {
 func TestArmsThatDoNotStart(t *testing.T) {
 	r := newRig(t, load.Scenario{Name: "none", Groups: []load.Group{group("idle", load.Idle, 1)}})
 	broken := errors.New("no such program")
-	r.runner.Start = func(string, int) (func() error, error) { return nil, broken }
+	r.runner.Start = func(load.Launch) (func() error, error) { return nil, broken }
 	if _, err := r.runner.Run(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}

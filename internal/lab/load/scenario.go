@@ -34,6 +34,7 @@ type Scenario struct {
 	Name       string   `yaml:"name"`
 	About      string   `yaml:"about"`
 	Arms       Arms     `yaml:"arms"`
+	Peer       Peer     `yaml:"peer"`
 	Groups     []Group  `yaml:"groups"`
 	Thresholds []string `yaml:"thresholds"`
 }
@@ -43,6 +44,11 @@ type Arms struct {
 	Local   int `yaml:"local"`   // processes that the controller starts; 1 if there are no remote ones either
 	Remote  int `yaml:"remote"`  // that dial in
 	Sockets int `yaml:"sockets"` // of each local arm; 0: the arm's default
+}
+
+// Peer is the peer under test, where the controller starts it.
+type Peer struct {
+	Processors int `yaml:"processors"` // that it uses at most; 0: all of the machine
 }
 
 // Group is clients that do the same. Clients come evenly over RampUp and leave evenly over RampDown, in an open loop: a client comes when
@@ -76,6 +82,7 @@ const (
 	mostClients     = 1_000_000
 	mostConnections = 100_000 // of a group that multiplies
 	mostArms        = 256
+	mostProcessors  = 1024
 	longestRun      = 24 * time.Hour
 	// steepest is how many clients a second a group may have come: above it the controller's own clock decides when they do.
 	steepest = 2000
@@ -97,6 +104,9 @@ func (s *Scenario) Check() (all []Problem) {
 	}
 	if s.Arms.Sockets < 0 || s.Arms.Sockets > 20_000 {
 		bad("arms.sockets", "%d; give 0 to 20000", s.Arms.Sockets)
+	}
+	if s.Peer.Processors < 0 || s.Peer.Processors > mostProcessors {
+		bad("peer.processors", "%d; give 0 to %d", s.Peer.Processors, mostProcessors)
 	}
 	if len(s.Groups) == 0 {
 		bad("groups", "there is none")

@@ -21,6 +21,7 @@ func TestScenariosThatCannotBe(t *testing.T) {
 		"name":                 func(s *Scenario) { s.Name = "A b" },
 		"arms":                 func(s *Scenario) { s.Arms.Local = -1 },
 		"arms.sockets":         func(s *Scenario) { s.Arms.Sockets = 1 << 20 },
+		"peer.processors":      func(s *Scenario) { s.Peer.Processors = -1 },
 		"groups":               func(s *Scenario) { s.Groups = nil },
 		"groups[0].name":       func(s *Scenario) { s.Groups[0].Name = "" },
 		"groups[1].name":       func(s *Scenario) { s.Groups = append(s.Groups, s.Groups[0]) },

@@ -44,33 +44,39 @@ func mediaCase(s load.Scenario) bench.Case {
 			{Name: "join_p99", Unit: "s"}, {Name: "packet_loss", Unit: "packets"}, {Name: "nacks"},
 			{Name: "knee", Unit: "clients"},
 		},
-		Run: func(ctx context.Context, r *bench.Run) (bench.Sample, error) { return runMedia(ctx, r, s) },
+		Run: func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
+			result, err := runMedia(ctx, r, s)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			return bench.Sample{Values: mediaFigures(result), Void: mediaVoid(result)}, nil
+		},
 	}
 }
 
 // runMedia runs an experiment once.
-func runMedia(ctx context.Context, r *bench.Run, s load.Scenario) (bench.Sample, error) {
+func runMedia(ctx context.Context, r *bench.Run, s load.Scenario) (*load.Result, error) {
 	if bad := s.Check(); len(bad) > 0 {
-		return bench.Sample{}, fmt.Errorf("scenario %s: %v", s.Name, bad)
+		return nil, fmt.Errorf("scenario %s: %v", s.Name, bad)
 	}
 	c, err := load.Listen(load.Config{Listen: "127.0.0.1:0"})
 	if err != nil {
-		return bench.Sample{}, err
+		return nil, err
 	}
 	defer c.Close()
 	seconds := 0
 	runner := load.Runner{
 		Scenario: s, Controller: c, Log: r.Log,
-		Start: func(name string, sockets int) (func() error, error) {
+		Start: func(l load.Launch) (func() error, error) {
 			role := theArm
-			if name == load.PeerName {
+			if l.Name == load.PeerName {
 				role = theTested
 			}
-			p, err := r.Start(nil, benchName, role, name)
+			p, err := r.Start(nil, benchName, role, l.Name)
 			if err != nil {
 				return nil, err
 			}
-			return p.Stop, p.Send(order{Controller: c.URL(), Name: name, Sockets: sockets})
+			return p.Stop, p.Send(order{Controller: c.URL(), Name: l.Name, Sockets: l.Sockets, Processors: l.Processors})
 		},
 		Progress: func(one load.Sample) {
 			if seconds++; seconds%10 == 0 {
@@ -78,11 +84,7 @@ func runMedia(ctx context.Context, r *bench.Run, s load.Scenario) (bench.Sample,
 			}
 		},
 	}
-	result, err := runner.Run(ctx)
-	if err != nil {
-		return bench.Sample{}, err
-	}
-	return bench.Sample{Values: mediaFigures(result), Void: mediaVoid(result)}, nil
+	return runner.Run(ctx)
 }
 
 // mediaFigures are those of a run; processors and memory are of the time in which all clients were there.

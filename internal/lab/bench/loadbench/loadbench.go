@@ -32,7 +32,7 @@ var Bench = bench.Bench{
 	Cases: []bench.Case{
 		armCase("arm", armwire.Link, 2000, 10_000, false),
 		armCase("peer-connection", armwire.PeerConnection, 500, 2000, true),
-		mediaCase(jattack[0]), mediaCase(jattack[1]),
+		mediaCase(jattack[0]), mediaCase(jattack[1]), kneeCase(),
 	},
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"runtime"
 	"runtime/debug"
 
 	"github.com/leeway-video/leeway/internal/lab/arm"
@@ -24,7 +25,8 @@ type order struct {
 	Controller string `json:"controller,omitempty"` // begin
 	Name       string `json:"name,omitempty"`
 	Sockets    int    `json:"sockets,omitempty"`
-	Settle     bool   `json:"settle,omitempty"` // give back what is not in use
+	Processors int    `json:"processors,omitempty"` // that it uses at most; 0: all of the machine
+	Settle     bool   `json:"settle,omitempty"`     // give back what is not in use
 }
 
 // shrinkings is how many collections a goroutine's stack needs to shrink to what it uses: each halves it. An idle process makes one
@@ -37,6 +39,7 @@ func role(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	if err := in.Decode(&o); err != nil {
 		return err
 	}
+	runtime.GOMAXPROCS(o.Processors) // 0 changes nothing
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan error, 1)
 	go func() {
