@@ -52,6 +52,8 @@ export interface RunOptions {
 const phases = { down: 'download', up: 'upload' } as const;
 const beat = 100; // ms between two reports
 const idleEvery = 150; // ms between two small requests on an idle line
+// Ms between two beside a load that gives way: with headers some 30 kbit/s, which is less than a hundredth of a line of 5 Mbit/s.
+const besideEvery = 500;
 
 /**
  * A check of this client's line against a server. It ends within the time of its plan whatever the server does.
@@ -112,17 +114,13 @@ export class NetworkCheck {
     const asks = this.plan.reach && stun.length > 0 && 'RTCPeerConnection' in globalThis;
     const reaching = asks ? testReach(stun, [...this.relays, ...relays], signal) : undefined;
     const began = performance.now();
-    let latency: number | undefined;
-    const running = run(probing, (event) => {
-      if (event.is === 'timed') latency = event.http / 1e6;
-    });
-    running.tell({ url: this.server.url('/probe/v1/small', { idle: '' }).href, every: idleEvery });
+    const answers = timeAnswers(this.server, 'idle', idleEvery);
     try {
       for (;;) {
         await pause(beat, signal);
         if (signal.aborted) throw aborted(signal);
         const done = Math.min(1, (performance.now() - began) / (idle * 1000 || 1));
-        report({ phase: 'baseline', done, ...(latency !== undefined && { latency }) });
+        report({ phase: 'baseline', done, ...answers.latest() });
         if (done >= 1) {
           const reachability = await reaching;
           if (signal.aborted) throw aborted(signal);
@@ -131,7 +129,7 @@ export class NetworkCheck {
         }
       }
     } finally {
-      running.stop();
+      answers.stop();
     }
   }
 
@@ -162,11 +160,16 @@ export class NetworkCheck {
     }
     const phase = phases[direction];
     report({ phase, direction, done: 0 });
+    const answers = timeAnswers(server, `beside-${direction}`, besideEvery);
     const glance = ({ done, throughput }: Pick<Glance, 'done' | 'throughput'>) =>
-      report({ phase, direction, done, ...(throughput !== undefined && { throughput }) });
-    const found = await testFree({ direction, server, client, plan, signal, glance });
-    if (found === 'blocked') results.channel = found;
-    else results.figures.push(found);
+      report({ phase, direction, done, ...(throughput !== undefined && { throughput }), ...answers.latest() });
+    try {
+      const found = await testFree({ direction, server, client, plan, signal, glance });
+      if (found === 'blocked') results.channel = found;
+      else results.figures.push(found);
+    } finally {
+      answers.stop();
+    }
   }
 
   private direction(
@@ -189,6 +192,16 @@ export class NetworkCheck {
 }
 
 type Report = (progress: Omit<Progress, 'elapsed' | 'figures'>) => void;
+
+/** Asks for small answers again and again, and says how long the latest took. name: what tells them from others. */
+function timeAnswers(server: Server, name: string, every: number): { latest(): { latency?: number }; stop(): void } {
+  let latency: number | undefined;
+  const running = run(probing, (event) => {
+    if (event.is === 'timed') latency = event.http / 1e6;
+  });
+  running.tell({ url: server.url('/probe/v1/small', { [name]: '' }).href, every });
+  return { latest: () => (latency === undefined ? {} : { latency }), stop: () => running.stop() };
+}
 
 /** Milliseconds; the signal cuts them short. */
 function pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -25,7 +25,7 @@ async function check(
   plan: NetworkCheckOptions['plan'] = {},
   abortAt = Number.POSITIVE_INFINITY,
 ) {
-  const { sockets } = serve({ tests, ...server });
+  const { sockets, asked } = serve({ tests, ...server });
   const { closed } = stubPeer(peer);
   const abort = new AbortController();
   let results: Results | undefined;
@@ -54,14 +54,14 @@ async function check(
   expect(sockets).toEqual([]); // no test by TCP
   await vi.advanceTimersByTimeAsync(11_000);
   expect(vi.getTimerCount()).toBe(0);
-  return { results, error, took, seen, closed: closed() };
+  return { results, error, took, seen, closed: closed(), asked };
 }
 
 test.each([
   ['192.0.2.7', 1253],
   ['2001:db8::7', 1273],
 ])('what is free is found each way, as packets of the family of %s', async (client, packet) => {
-  const { results, seen, took, closed } = await check('lossy', { client });
+  const { results, seen, took, closed, asked } = await check('lossy', { client });
   const line = (lineRate * 8000 * packet) / 1156;
   expect(results!.figures.map(({ name, direction, unit, source }) => [name, direction, unit, source])).toEqual([
     ['free_capacity', 'down', 'bit/s', 'lane'],
@@ -75,6 +75,13 @@ test.each([
     expect(most / line).toBeGreaterThan(0.9);
   }
   expect(new Set(seen.map(({ phase }) => phase))).toEqual(new Set(['baseline', 'download', 'upload', 'done']));
+  // How soon the server answers meanwhile is seen, by few requests: they are load, too.
+  for (const direction of ['down', 'up']) {
+    expect(seen.find((p) => p.direction === direction && p.latency !== undefined)?.latency).toBe(0.012);
+    const small = asked.filter((url) => url.includes(`/small?beside-${direction}=`));
+    expect(small.length).toBeGreaterThan(5);
+    expect(small.length).toBeLessThanOrEqual(10);
+  }
   expect(results).not.toHaveProperty('channel');
   expect(took).toBeLessThan(2 * 4_000 + 1_000);
   expect(closed).toBe(true);
