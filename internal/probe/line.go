@@ -32,7 +32,7 @@ type lineSession struct {
 	streams map[uint16]*stream // guarded by mu; all that there have been, nil for a load
 	load    *load              // guarded by mu; nil: none was asked for
 	tally                      // guarded by mu
-	idle    time.Time          // guarded by mu: since when there is no stream
+	idle    time.Time          // guarded by mu: until when there may be no stream
 	ended   bool               // guarded by mu
 }
 
@@ -89,14 +89,14 @@ func (x *lineSession) wait() string {
 		case <-open:
 			open = nil
 			x.mu.Lock()
-			x.start, x.idle = time.Now(), time.Now()
+			x.start, x.idle = time.Now(), time.Now().Add(idleTime)
 			x.mu.Unlock()
 			timer.Reset(idleTime)
 		case now := <-timer.C:
 			x.mu.Lock()
 			left := x.start.Add(lineTime).Sub(now)
 			if x.active == 0 {
-				left = min(left, x.idle.Add(idleTime).Sub(now))
+				left = min(left, x.idle.Sub(now))
 			}
 			x.mu.Unlock()
 			if open != nil || left <= 0 {
@@ -314,5 +314,5 @@ func (x *lineSession) leave(s *stream) {
 func (x *lineSession) left() {
 	x.active--
 	x.done++
-	x.idle = time.Now()
+	x.idle = time.Now().Add(lateTime)
 }

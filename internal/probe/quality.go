@@ -18,7 +18,8 @@ import (
 const (
 	maxOffer       = 16 << 10 // bytes of a request
 	openTime       = 20 * time.Second
-	idleTime       = 10 * time.Second // without a stream
+	idleTime       = 10 * time.Second // without a stream, once it is open
+	lateTime       = 20 * time.Second // the same after a stream: the client waits 10 s for late messages, from when the stream's end has come to it
 	lineTime       = 180 * time.Second
 	maxHalfOpen    = 32 // connections that are not open yet
 	maxHalfOpenOne = 4  // of one address

@@ -189,6 +189,29 @@ func TestStreamsOfALineAreBounded(t *testing.T) {
 	})
 }
 
+// TestAClientMayWaitForLateMessages: as long as a record may take, on a line with a round trip of 4 s, and then begin another stream.
+func TestAClientMayWaitForLateMessages(t *testing.T) {
+	const trip = 4 * time.Second
+	inAir(t, Config{}, &testkit.Air{}, func(t *testing.T, w *airWorld) {
+		r := w.raw()
+		r.run(t, quality.Run{Stream: 1, Direction: quality.Down, Messages: 1, Interval: 1000, Size: 16})
+		<-time.After(time.Second)
+		if !r.heard(`{"type":"end","stream":1`) {
+			t.Fatalf("the server said %q", r.said)
+		}
+		<-time.After(mostLate + trip)
+		r.run(t, quality.Run{Stream: 2, Direction: quality.Down, Messages: 1, Interval: 1000, Size: 16})
+		<-time.After(time.Second)
+		if !r.heard(`{"type":"ready","stream":2}`) {
+			t.Errorf("the server said %q", r.said)
+		}
+		<-time.After(lateTime)
+		<-r.gone
+		w.ends(qualityTest, endTimeout, 1)
+		r.Close()
+	})
+}
+
 // TestRecordsAreBounded: all connections together record so many messages.
 func TestRecordsAreBounded(t *testing.T) {
 	inAir(t, Config{}, &testkit.Air{}, func(t *testing.T, w *airWorld) {
