@@ -61,7 +61,7 @@ func cases() []bench.Case {
 	for _, w := range wastes {
 		list = append(list, losing(w))
 	}
-	list = append(list, reordering(), channelDelay(0), channelDelay(10*ms), efficiency(0), efficiency(0.01), efficiency(0.05), packets(), marks(), windows())
+	list = append(list, reordering(), channelDelay(0), channelDelay(10*ms), efficiency(0), efficiency(0.01), efficiency(0.05), packets(), marks(), jitters(), windows())
 	for _, delay := range []time.Duration{0, 10 * ms, 20 * ms} {
 		list = append(list, beside(terminal, delay))
 	}
