@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
@@ -16,21 +15,14 @@ import (
 	"github.com/leeway-video/leeway/internal/netstat"
 )
 
-// machVariable names the program of Cloudflare's networkquality-rs, which is built apart and is no part of Leeway.
-const machVariable = "LEEWAY_MACH"
-
 // flows make the load of both clients.
 const flows = 4
 
 // machRounds is how often both clients measure in turn: a figure of the other one differs by several percent from its next.
 const machRounds = 3
 
-func machMissing(context.Context) error {
-	path := os.Getenv(machVariable)
-	if path == "" {
-		return fmt.Errorf("%s is not set: build mach of github.com/cloudflare/networkquality-rs and name it", machVariable)
-	}
-	_, err := exec.LookPath(path)
+func machMissing(ctx context.Context) error {
+	_, err := machProgram(ctx)
 	return err
 }
 
@@ -117,9 +109,13 @@ type machFound struct {
 
 // mach is what the other implementation finds, from the client's host.
 func (s *stage) mach(ctx context.Context) (map[netstat.Direction]machFound, error) {
+	program, err := machProgram(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, 3*patience)
 	defer cancel()
-	cmd := s.client.Command(ctx, os.Getenv(machVariable), "rpm", "--insecure", "--disable-aim-scores", "--max-load", fmt.Sprint(flows), "--config",
+	cmd := s.client.Command(ctx, program, "rpm", "--insecure", "--disable-aim-scores", "--max-load", fmt.Sprint(flows), "--config",
 		s.url(s.server.Addr())+"/.well-known/nq")
 	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+s.pair.Cert) // it reads the system's certificates within the time of each handshake
 	var out, said bytes.Buffer
