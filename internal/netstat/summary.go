@@ -42,8 +42,8 @@ func (t TCPTest) Figures() []Figure {
 	ratio, ok = Delay(loaded, baseline)
 	add(BufferDelay, ratio, ok && seen)
 	window := t.window()
-	add(Window, float64(window), window > 0)
-	add(AchievableThroughput, float64(window)*8e6/loaded, window > 0 && seen)
+	add(Window, window, window > 0)
+	add(AchievableThroughput, window*8e6/loaded, window > 0 && seen)
 	mtu := t.mtu()
 	add(PathMTU, float64(mtu), mtu > 0)
 	return all
@@ -106,10 +106,15 @@ func (t TCPTest) efficiency() (percent float64, ok bool) {
 	return Efficiency(sent, again)
 }
 
-// window is the sum of the windows of all connections.
-func (t TCPTest) window() (bytes int64) {
+// window is the sum of the windows of all connections after the ramp-up.
+func (t TCPTest) window() (bytes float64) {
 	for _, looks := range t.Looks {
-		bytes += InFlight(t.Direction, looks)
+		for i := range looks {
+			if looks[i].ElapsedTime >= t.RampUp {
+				bytes += InFlight(t.Direction, looks[i:])
+				break
+			}
+		}
 	}
 	return bytes
 }

@@ -149,26 +149,3 @@ func (i TCPInfo) rtt(d Direction) int64 {
 	}
 	return i.RTT
 }
-
-// InFlight is the largest window that looks at a connection saw in use, in bytes (spec/probe.md, Window).
-func InFlight(d Direction, looks []TCPInfo) int64 {
-	most := int64(0)
-	if d != Up {
-		for _, i := range looks {
-			most = max(most, i.Unacked*i.SndMSS)
-		}
-		return most
-	}
-	for n, i := range looks {
-		if i.RcvRTT <= 0 {
-			continue
-		}
-		for k := n - 1; k >= 0; k-- {
-			if apart := i.ElapsedTime - looks[k].ElapsedTime; apart >= i.RcvRTT {
-				most = max(most, (i.BytesReceived-looks[k].BytesReceived)*i.RcvRTT/apart)
-				break
-			}
-		}
-	}
-	return most
-}

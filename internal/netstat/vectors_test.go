@@ -90,6 +90,12 @@ type vectors struct {
 		Within      float64
 		Worked      string
 	}
+	Windows []struct {
+		Name      string
+		Direction Direction
+		Looks     []TCPInfo
+		Bytes     *float64
+	}
 	Efficiency []struct {
 		Sent, Retransmitted int64
 		Percent             *float64
@@ -186,6 +192,9 @@ func TestVectorsOfTCP(t *testing.T) {
 	}
 	for _, c := range v.Achievable {
 		near(t, "achievable", Achievable(c.Window, c.RTT), true, c.BPS, c.Within)
+	}
+	for _, c := range v.Windows {
+		near(t, "window: "+c.Name, InFlight(c.Direction, c.Looks), true, c.Bytes, 0)
 	}
 	for _, c := range v.Efficiency {
 		p, ok := Efficiency(c.Sent, c.Retransmitted)

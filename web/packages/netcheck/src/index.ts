@@ -13,6 +13,7 @@ export * from './netstat/record.ts';
 export * from './netstat/responsiveness.ts';
 export * from './netstat/summary.ts';
 export * from './netstat/tcp.ts';
+export * from './netstat/window.ts';
 export type { Plan } from './plan.ts';
 export type { CandidateType, Reachability } from './reach.ts';
 export { figureOf, type Results, scoresOf } from './results.ts';

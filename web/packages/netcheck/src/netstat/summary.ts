@@ -3,7 +3,6 @@ import { type Direction, type Figure, type FigureName, figure } from './figures.
 import {
   bufferDelay,
   efficiency,
-  inFlight,
   pathMTU,
   rate,
   stamped,
@@ -12,6 +11,7 @@ import {
   throughputRatio,
   timeRatio,
 } from './tcp.ts';
+import { inFlight } from './window.ts';
 
 /** One direction of a TCP test, over all its connections. */
 export interface TCPTest {
@@ -44,7 +44,9 @@ export function tcpFigures(test: TCPTest): Figure[] {
   add('throughput_ratio', throughputRatio(moved));
   if (test.direction === 'down') add('tcp_efficiency', efficiencyOf(test));
   add('buffer_delay', loaded === undefined ? undefined : bufferDelay(loaded, baseline));
-  const window = test.looks.reduce((sum, looks) => sum + inFlight(test.direction, looks), 0);
+  const window = test.looks
+    .map((looks) => looks.filter((look) => (look.ElapsedTime ?? 0) >= test.rampUp))
+    .reduce((sum, looks) => sum + inFlight(test.direction, looks), 0);
   add('window', window, window > 0);
   add('achievable_throughput', loaded === undefined ? undefined : (window * 8e6) / loaded, window > 0);
   add('path_mtu', mtu, mtu > 0);

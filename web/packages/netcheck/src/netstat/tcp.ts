@@ -1,6 +1,4 @@
 /** Throughput figures of RFC 6349 (spec/probe.md, TCP). */
-import type { Direction } from './figures.ts';
-
 const headersV4 = 40;
 const headersV6 = 60;
 const timestampBytes = 12;
@@ -109,26 +107,4 @@ export const stamped = (info: TCPInfo): boolean => ((info.Options ?? 0) & option
 export function pathMTU(info: TCPInfo, v6: boolean): number {
   const segment = info.SndMSS ?? 0;
   return segment <= 0 ? 0 : segment + headers(v6, stamped(info));
-}
-
-/** The largest window that looks at a connection saw in use, in bytes. */
-export function inFlight(direction: Direction, looks: readonly TCPInfo[]): number {
-  let most = 0;
-  looks.forEach((look, n) => {
-    if (direction !== 'up') {
-      most = Math.max(most, (look.Unacked ?? 0) * (look.SndMSS ?? 0));
-      return;
-    }
-    const rtt = look.RcvRTT ?? 0;
-    if (rtt <= 0) return;
-    for (let k = n - 1; k >= 0; k--) {
-      const before = looks[k]!;
-      const apart = (look.ElapsedTime ?? 0) - (before.ElapsedTime ?? 0);
-      if (apart < rtt) continue;
-      const bytes = (look.BytesReceived ?? 0) - (before.BytesReceived ?? 0);
-      most = Math.max(most, Math.trunc((bytes * rtt) / apart));
-      break;
-    }
-  });
-  return most;
 }

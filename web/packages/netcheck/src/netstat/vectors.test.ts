@@ -8,11 +8,13 @@ import { noticeable, pattern } from './record.ts';
 import { type Probes, rpm, stable, trimmedMean } from './responsiveness.ts';
 import { tcpFigures } from './summary.ts';
 import * as tcp from './tcp.ts';
+import { inFlight } from './window.ts';
 
 type Numbers = Record<string, number>;
 interface Vectors {
   max_throughput: (tcp.Link & { bps: number; within?: number })[];
   bandwidth_delay: { rate: number; rtt: number; bytes: number }[];
+  windows: { name: string; direction: Direction; looks: tcp.TCPInfo[]; bytes: number }[];
   achievable: { window: number; rtt: number; bps: number; within?: number }[];
   efficiency: { sent: number; retransmitted: number; percent: number | null; within?: number }[];
   buffer_delay: { average: number; baseline: number; percent: number | null }[];
@@ -86,6 +88,7 @@ describe('tcp', () => {
   test.each(v.bandwidth_delay)('bandwidth-delay product: $bytes', (c) =>
     near(tcp.bandwidthDelay(c.rate, c.rtt), c.bytes));
   test.each(v.achievable)('achievable: $bps', (c) => near(tcp.achievable(c.window, c.rtt), c.bps, c.within));
+  test.each(v.windows)('window: $name', (c) => near(inFlight(c.direction, c.looks), c.bytes));
   test.each(v.efficiency)('efficiency: $percent', (c) =>
     near(tcp.efficiency(c.sent, c.retransmitted), c.percent, c.within));
   test.each(v.buffer_delay)('buffer delay: $percent', (c) => near(tcp.bufferDelay(c.average, c.baseline), c.percent));
