@@ -2,6 +2,7 @@ package film
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -241,4 +242,50 @@ func read(t *testing.T, dir, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// TestPrepareRemovesWhatEarlierVersionsLeft: of the cache, folders with the suffix of the old form go; all else stays.
+func TestPrepareRemovesWhatEarlierVersionsLeft(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "film.mp4")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	o := Options{Cache: t.TempDir(), Recipe: tiny(), Progress: func(f string, a ...any) { said = append(said, fmt.Sprintf(f, a...)) }}
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := o.Recipe.key(fmt.Sprintf("%s %d %d", file, info.Size(), info.ModTime().UnixNano()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	films := filepath.Join(o.Cache, "film")
+	stay := []string{key, key + "-cmaf", "holiday-dash", ".making-dash-1"}
+	for _, name := range append(stay, key+"-dash", "0123456789abcdef-dash") {
+		if err := os.MkdirAll(filepath.Join(films, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(films, name, MasterName), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dir, err := Prepare(t.Context(), file, o); err != nil || dir != filepath.Join(films, key) {
+		t.Fatalf("%s, %v", dir, err)
+	}
+	left, err := os.ReadDir(films)
+	if err != nil || len(left) != len(stay) {
+		t.Errorf("%v are left, %v", left, err)
+	}
+	for _, name := range stay {
+		if _, err := os.Stat(filepath.Join(films, name, MasterName)); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(said) != 2 || !strings.Contains(said[0], "removed") {
+		t.Errorf("said %q", said)
+	}
+	if _, err := Prepare(t.Context(), file, o); err != nil || len(said) != 2 {
+		t.Errorf("a second time it says %q, %v", said[2:], err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // MasterName is the file that a player opens, in the directory that Prepare returns.
@@ -65,6 +66,7 @@ func (o Options) prepare(ctx context.Context, source string, fetch func(context.
 		return "", err
 	}
 	final := filepath.Join(o.Cache, "film", key)
+	o.removeOld(filepath.Dir(final))
 	if _, err := os.Stat(filepath.Join(final, MasterName)); err == nil {
 		return final, nil
 	}
@@ -101,4 +103,27 @@ func (o Options) prepare(ctx context.Context, source string, fetch func(context.
 	}
 	o.progress("film: ready in %s", final)
 	return final, nil
+}
+
+// oldForm names folders that programs of earlier commits kept beside a film: its DASH form, in the place of which there is what PrepareCMAF makes.
+var oldForm = regexp.MustCompile(`^[0-9a-f]{16}-dash$`)
+
+// removeOld removes from the folder of films what nothing reads any more. What cannot be removed costs disk space and nothing else, so
+// that is said and is no error.
+func (o Options) removeOld(films string) {
+	entries, err := os.ReadDir(films)
+	if err != nil {
+		return // there is no cache yet
+	}
+	for _, e := range entries {
+		if !e.IsDir() || !oldForm.MatchString(e.Name()) {
+			continue
+		}
+		old := filepath.Join(films, e.Name())
+		if err := os.RemoveAll(old); err != nil {
+			o.progress("film: %s is of an earlier version and is not needed; it cannot be removed: %v", old, err)
+			continue
+		}
+		o.progress("film: removed %s, which an earlier version left", old)
+	}
 }
