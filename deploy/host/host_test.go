@@ -123,7 +123,16 @@ func TestPrometheusScrapesEachService(t *testing.T) {
 	if !slices.Equal(found, []string{"tracker", "seed", "turn"}) {
 		t.Errorf("scrapes %v", found)
 	}
+	// What is commented out for leeway up becomes a configuration without its first two characters.
+	up := regexp.MustCompile(`(?m)^      # (- targets: \['127\.0\.0\.1:9464'\]|  labels: \{service: up\})$`)
+	if n := len(up.FindAllString(text(t, "prometheus.yml"), -1)); n != 2 {
+		t.Errorf("%d lines for leeway up", n)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "up.yml"), up.ReplaceAll([]byte(text(t, "prometheus.yml")), []byte("      $1")), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	tool(t, dir, "promtool", "check", "config", "prometheus.yml")
+	tool(t, dir, "promtool", "check", "config", "up.yml")
 }
 
 // TestUsersOfTheBusAreThoseOfTheCluster: one list of what services may say, in two places.
