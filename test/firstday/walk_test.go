@@ -158,7 +158,6 @@ func TestAPageOfOnesOwn(t *testing.T) {
 func TestPlainMachines(t *testing.T) {
 	const host = "../../docs/operations/host.md"
 	w := newWalk(t)
-	w.film()
 	deploy, err := filepath.Abs("../../deploy/host")
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +172,7 @@ func TestPlainMachines(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	media := testkit.Nginx(t, `location / { root "`+w.dir+`/media"; types { application/vnd.apple.mpegurl m3u8; video/mp2t ts; } add_header Access-Control-Allow-Origin *; }`)
+	media := siteToBeginWith(w)
 	admins := map[string]string{}
 	service := func(name, more, printed string) string {
 		line := w.start(fmt.Sprintf("bash -c 'set -a; . etc/relay.env; [ ! -e etc/%[1]s.env ] || . etc/%[1]s.env; LEEWAY_NATS_USER=%[1]s; %s exec leeway %[1]s --config etc/leeway.yaml'", name, more),
@@ -186,18 +185,18 @@ func TestPlainMachines(t *testing.T) {
 		t.Fatal(err)
 	}
 	relay := service("turn", "LEEWAY_TURN_LISTEN=127.0.0.1:0 LEEWAY_TURN_ADMIN=127.0.0.1:0", "listen")
-	w.write("etc/leeway.yaml", strings.NewReplacer("media.example.com", strings.TrimPrefix(media, "http://"), "https://media.example.com", media,
-		"turn.example.com:3478", relay, "https://www.example.com", "http://www.example.com", "/var/lib/leeway", w.dir,
+	w.write("etc/leeway.yaml", strings.NewReplacer("media.example.com", strings.TrimPrefix(media, "https://"), "https://media.example.com", media,
+		"turn.example.com:3478", relay, "/var/lib/leeway", w.dir,
 		"    access: public", "    policy: {certify_from: 1, control_group_permille: 0} # no viewer of the walk is drawn into the control group\n    access: public").Replace(string(text)))
 	w.environ = append(w.environ, "LEEWAY_NATS_URL="+bus(t, w))
 	more := "LEEWAY_TRACKER_SECRET=" + strings.TrimSpace(w.sh("leeway secret")) + " LEEWAY_TRACKER_LISTEN=127.0.0.1:0 LEEWAY_TRACKER_ADMIN=127.0.0.1:0"
 	one, two := service("tracker", more, "listen"), service("tracker", more+" LEEWAY_TRACKER_DATA_DIR="+w.dir+"/two", "listen")
 	service("seed", "LEEWAY_SEED_LISTEN=127.0.0.1:0 LEEWAY_SEED_ADMIN=127.0.0.1:0", "udp")
-	manifest := media + "/ts/index.m3u8"
-	proxied := "wss://" + overTLS(w, w.the(host, "nginx", "server_name tracker.example.com"), two)
+	manifest := media + "/film/master.m3u8"
+	proxied := "wss://" + overTLS(w, w.the(host, "nginx", "server_name tracker.example.com"), proxySnippet(w, two)...)
 	w.shared("ws://"+one, proxied, manifest, manifest, "")
 	// The doctor as the document calls it, for addresses of this walk. The machine's own limits may be too low, which is a warning.
-	out := w.sh(strings.NewReplacer("/etc/leeway", w.dir+"/etc", "wss://tracker.example.com", proxied, "https://www.example.com", "http://www.example.com",
+	out := w.sh(strings.NewReplacer("/etc/leeway", w.dir+"/etc", "wss://tracker.example.com", proxied,
 		"https://media.example.com/film/master.m3u8", manifest).Replace(w.the(host, "sh", "leeway doctor --config")))
 	if !strings.Contains(out, "turn:"+relay+" gave the relayed address") || !strings.Contains(out, "ok       nats") || !strings.Contains(out, "WebSocket open; the TLS certificate is valid") || !strings.Contains(out, "ok       origin") {
 		t.Errorf("doctor: %s", out)
@@ -205,20 +204,50 @@ func TestPlainMachines(t *testing.T) {
 	scraped(w, admins)
 }
 
-// overTLS puts the server of the page before a tracker, with a certificate that the programs of this walk trust from now on.
-func overTLS(w *walk, block, tracker string) string {
+// siteToBeginWith is that of the page: a film of one's own that is only packaged, a page, and nginx with TLS before both. It returns the
+// origin of the films.
+func siteToBeginWith(w *walk) string {
 	w.t.Helper()
-	if _, err := exec.LookPath("openssl"); err != nil {
-		w.t.Skip("openssl is not installed: the tracker has to have a certificate")
+	const host = "../../docs/operations/host.md"
+	for _, tool := range []string{"openssl", "ffmpeg"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			w.t.Skipf("%s is not installed: a site has a certificate and a film", tool)
+		}
 	}
 	w.sh("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=tracker -addext subjectAltName=IP:127.0.0.1 -keyout privkey.pem -out fullchain.pem 2>&1")
+	w.environ = append(w.environ, "SSL_CERT_FILE="+filepath.Join(w.dir, "fullchain.pem"))
+	w.sh("ffmpeg -v error -f lavfi -i testsrc2=s=320x180:r=10:d=60 -f lavfi -i sine=d=60 -c:v libx264 -preset ultrafast -g 20 -b:v 400k -c:a aac film.mp4")
+	packaging, player, found := strings.Cut(w.the(host, "sh", "ffmpeg -i film.mp4"), "npm pack ")
+	if !found || !strings.Contains(player, "package/dist/hls.min.js") {
+		w.t.Errorf("the page does not get its player: %s", player)
+	}
+	w.sh(strings.ReplaceAll(packaging, "/var/www", w.dir+"/www"))
+	w.write("www/page/index.html", w.the(host, "html", "index.html"))
+	at := [2]string{}
+	for i, name := range []string{"www", "media"} {
+		at[i] = overTLS(w, w.the(host, "nginx", "server_name "+name+".example.com"), "/var/www", w.dir+"/www")
+	}
+	if page := w.sh("curl --silent --fail --cacert fullchain.pem https://" + at[0] + "/"); !strings.Contains(page, "https://media.example.com/film/master.m3u8") {
+		w.t.Errorf("the page: %s", page)
+	}
+	return "https://" + at[1]
+}
+
+// overTLS runs a server of the page with the certificate of this walk, and with other texts replaced.
+func overTLS(w *walk, block string, replaced ...string) string {
+	w.t.Helper()
+	return testkit.NginxServer(w.t, strings.NewReplacer(append(replaced, "/etc/letsencrypt/live/tracker.example.com", w.dir)...).Replace(block))
+}
+
+// proxySnippet is what the page includes in the server of a tracker, for a tracker of this walk.
+func proxySnippet(w *walk, tracker string) (replaced []string) {
+	w.t.Helper()
 	snippet, err := os.ReadFile("../../deploy/host/nginx.conf")
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.write("nginx.conf", strings.ReplaceAll(string(snippet), "127.0.0.1:8080", tracker))
-	w.environ = append(w.environ, "SSL_CERT_FILE="+filepath.Join(w.dir, "fullchain.pem"))
-	return testkit.NginxServer(w.t, strings.NewReplacer("/etc/letsencrypt/live/tracker.example.com", w.dir, "/etc/nginx/snippets/leeway.conf", filepath.Join(w.dir, "nginx.conf")).Replace(block))
+	return []string{"/etc/nginx/snippets/leeway.conf", filepath.Join(w.dir, "nginx.conf")}
 }
 
 // scraped runs Prometheus with the file and the rules of the page, for the ports of this walk, until it has every service.
