@@ -66,7 +66,7 @@ e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, fo
 	web/apps/e2e/run
 
 firstday: ## walks what the documents show an operator on the first day: their commands, their files, nginx and a film of one's own
-	@scripts/need nginx ffmpeg
+	@scripts/need nginx ffmpeg openssl curl
 	LEEWAY_FIRSTDAY=yes go test -count=1 -parallel 8 ./test/firstday ./deploy/host
 
 conformance: build film ## every player in every case, in Chromium and Firefox: build/conformance.md (root; hours; LEEWAY_CONFORMANCE='hls.js 1.7 .* Firefox' picks cells)
