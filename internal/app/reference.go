@@ -20,6 +20,11 @@ import (
 //go:embed meanings.json
 var meaningsText []byte
 
+// sinceText has the keys by the version that they came with. A test adds those that are new, with the version that is being made.
+//
+//go:embed since.json
+var sinceText []byte
+
 // keyDoc is one key of the configuration, as the reference has it.
 type keyDoc struct {
 	Key     string `json:"key"` // dotted; [] behind a list of sections
@@ -27,6 +32,7 @@ type keyDoc struct {
 	Unit    string `json:"unit,omitempty"`
 	Default string `json:"default,omitempty"`
 	Meaning string `json:"meaning"`
+	Since   string `json:"since"`                 // version that the key came with
 	Environ string `json:"environment,omitempty"` // variable that sets it
 	Secret  bool   `json:"secret,omitempty"`
 }
@@ -37,8 +43,34 @@ func reference() ([]keyDoc, error) {
 	if err := json.Unmarshal(meaningsText, &meanings); err != nil {
 		return nil, fmt.Errorf("config reference: %w", err)
 	}
+	since, err := keyVersions(sinceText)
+	if err != nil {
+		return nil, fmt.Errorf("config reference: %w", err)
+	}
 	config := defaults(func(name string) string { return map[string]string{"HOME": "~"}[name] })
-	return described("", reflect.ValueOf(config).Elem(), meanings), nil
+	keys := described("", reflect.ValueOf(config).Elem(), meanings)
+	for i, k := range keys {
+		keys[i].Since = since[k.Key]
+	}
+	return keys, nil
+}
+
+// keyVersions reads what since.json says, by keys.
+func keyVersions(text []byte) (map[string]string, error) {
+	var keys map[string][]string
+	if err := json.Unmarshal(text, &keys); err != nil {
+		return nil, err
+	}
+	by := map[string]string{}
+	for version, those := range keys {
+		for _, key := range those {
+			if other, twice := by[key]; twice {
+				return nil, fmt.Errorf("%s came with %s and with %s", key, other, version)
+			}
+			by[key] = version
+		}
+	}
+	return by, nil
 }
 
 // keyDefault says of a flag what its key is by default.

@@ -38,14 +38,14 @@ func referencePage(keys []keyDoc) string {
 
 <!-- Written by go test ./internal/app -run Reference -update, from the structs and their comments. -->
 
-One YAML file serves all services ([start](start.md#configuration)). A key with a variable can be set by it too; lists have commas there. Keys of sites are explained in [spec/site.md](../../spec/site.md). An editor that knows JSON Schema checks and completes the file by ` + "`leeway config schema > leeway.schema.json`" + `; with yaml-language-server, the file begins with ` + "`# yaml-language-server: $schema=leeway.schema.json`" + `. This page is what ` + "`leeway config reference`" + ` prints.
+One YAML file serves all services ([start](start.md#configuration)). A key with a variable can be set by it too; lists have commas there. The column *since* has the version of Leeway that a key came with. Keys of sites are explained in [spec/site.md](../../spec/site.md). An editor that knows JSON Schema checks and completes the file by ` + "`leeway config schema > leeway.schema.json`" + `; with yaml-language-server, the file begins with ` + "`# yaml-language-server: $schema=leeway.schema.json`" + `. This page is what ` + "`leeway config reference`" + ` prints.
 `)
 	section := ""
 	for _, k := range keys {
 		parts := strings.Split(k.Key, ".")
 		if head := strings.Join(parts[:len(parts)-1], "."); head != section {
 			section = head
-			fmt.Fprintf(&b, "\n## `%s`\n\n| key | type | default | meaning |\n|---|---|---|---|\n", head)
+			fmt.Fprintf(&b, "\n## `%s`\n\n| key | type | default | since | meaning |\n|---|---|---|---|---|\n", head)
 		}
 		kind := k.Type
 		if k.Unit != "" && k.Type != "time" {
@@ -62,7 +62,7 @@ One YAML file serves all services ([start](start.md#configuration)). A key with 
 		if k.Environ != "" {
 			meaning += " · `" + k.Environ + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", parts[len(parts)-1], kind, given, meaning)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", parts[len(parts)-1], kind, given, k.Since, meaning)
 	}
 	return b.String()
 }

@@ -35,6 +35,21 @@ func TestReferenceIsCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	byVersion := map[string][]string{}
+	for i, k := range keys {
+		if k.Since == "" {
+			keys[i].Since = Version // until the file has it, the comparison below fails
+		}
+		byVersion[keys[i].Since] = append(byVersion[keys[i].Since], k.Key)
+	}
+	text, err = json.MarshalIndent(byVersion, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "since.json", string(text)+"\n")
+	if *update {
+		sinceText = text
+	}
 	for _, k := range keys {
 		if k.Meaning == "" || strings.Contains(k.Type, "number") && k.Unit == "" {
 			t.Errorf("%s: meaning %q, unit %q", k.Key, k.Meaning, k.Unit)
@@ -43,6 +58,20 @@ func TestReferenceIsCurrent(t *testing.T) {
 	golden(t, "../../docs/operations/config.md", referencePage(keys))
 	if out, errs, code := leeway(t, nil, "config", "reference"); code != 0 || out != referencePage(keys) {
 		t.Errorf("the command prints something else: %d %s", code, errs)
+	}
+}
+
+// TestAKeyCameWithOneVersion: the page and the command say with which.
+func TestAKeyCameWithOneVersion(t *testing.T) {
+	if by, err := keyVersions([]byte(`{"0.1.0": ["log.level"], "0.2.0": ["log.format"]}`)); err != nil || by["log.level"] != "0.1.0" || by["log.format"] != "0.2.0" {
+		t.Errorf("%v, %v", by, err)
+	}
+	if _, err := keyVersions([]byte(`{"0.1.0": ["log.level"], "0.2.0": ["log.level"]}`)); err == nil || !strings.Contains(err.Error(), "log.level") {
+		t.Errorf("a key that came twice: %v", err)
+	}
+	page := referencePage([]keyDoc{{Key: "log.level", Type: "text", Default: "info", Meaning: "how much", Since: "0.2.0"}})
+	if !strings.Contains(page, "| `level` | text | `info` | 0.2.0 | how much |") {
+		t.Error(page)
 	}
 }
 
