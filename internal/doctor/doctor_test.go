@@ -214,6 +214,18 @@ func (s *set) trackers(t *testing.T) []broken {
 	t.Cleanup(plain.Close)
 	absent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
 	t.Cleanup(absent.Close)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(other.Close)
+	filtered := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(filtered.Close)
+	stopped := of("ws" + strings.TrimPrefix(filtered.URL, "http") + "/")
+	stopped.PageOrigin = s.good.URL
 	insecure := of(s.tracker)
 	insecure.PageOrigin = "https://www.example.com"
 	page := of(s.tracker)
@@ -234,6 +246,8 @@ func (s *set) trackers(t *testing.T) []broken {
 		{"tracker-unreachable", "start the server", of("ws://" + freePort(t) + "/"), false},
 		{"tracker-dns", "DNS", nowhere, false},
 		{"tracker-wrong-server", "data-tracker", of("ws" + strings.TrimPrefix(plain.URL, "http") + "/"), false},
+		{"tracker-wrong-server", "no server of this name", of("ws" + strings.TrimPrefix(other.URL, "http") + "/"), false},
+		{"tracker-wrong-server", "refuses WebSockets", stopped, false},
 		{"tracker-draining", "address in the proxy", of("ws" + strings.TrimPrefix(absent.URL, "http") + "/"), false},
 		{"tracker-tls-expired", "renew", gone, false},
 		{"tracker-tls-untrusted", "chain", of(overTLS(t, ends, http.NotFoundHandler())), false},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func checkTracker(ctx context.Context, e *examination) []Finding {
 	}
 	leaf, err := e.dial(ctx)
 	if err != nil {
-		return e.refusedSocket(err)
+		return e.refusedSocket(ctx, err)
 	}
 	if leaf == nil {
 		return ok("WebSocket open, without TLS")
@@ -71,14 +72,13 @@ func (e *examination) hangUp() {
 }
 
 // refusedSocket explains why the WebSocket did not open.
-func (e *examination) refusedSocket(err error) []Finding {
+func (e *examination) refusedSocket(ctx context.Context, err error) []Finding {
 	var status *wsconn.StatusError
 	at := plainURL(e.cfg.Tracker)
 	wrong := "correct --tracker and data-tracker: the tracker has its WebSocket on / of tracker.listen; a proxy before it has to pass Upgrade on"
 	switch {
 	case errors.As(err, &status) && status.Code == http.StatusForbidden:
-		return fail("origin-refused", fmt.Sprintf("the tracker refuses pages of %s", e.cfg.PageOrigin),
-			fmt.Sprintf("add it to the site: page_origins: [%q]; or give the page's own --page-origin", e.cfg.PageOrigin))
+		return e.forbidden(ctx, at, wrong)
 	case errors.As(err, &status) && (status.Code == http.StatusServiceUnavailable || status.Code == http.StatusBadGateway || status.Code == http.StatusGatewayTimeout):
 		return fail("tracker-draining", "the tracker is going away, or its proxy has no tracker: "+status.Error(), "start the tracker, correct its address in the proxy, or wait until it is back")
 	case errors.As(err, &status):
@@ -89,6 +89,26 @@ func (e *examination) refusedSocket(err error) []Finding {
 		return fail("tracker-wrong-server", at+" speaks no HTTP", wrong)
 	}
 	return connectTrouble("tracker", at, err)
+}
+
+// forbidden says what it was that answered 403: the tracker, which says of an origin whether its pages may join, or another server, such as
+// that of another name in a proxy that does not know the tracker's. A tracker below a path says it elsewhere.
+func (e *examination) forbidden(ctx context.Context, at, wrong string) []Finding {
+	u, err := url.Parse(e.cfg.Tracker)
+	if err == nil && strings.Trim(u.Path, "/") == "" {
+		u.Scheme, u.Path, u.RawQuery = strings.Replace(u.Scheme, "ws", "http", 1), "/allowed", "origin="+url.QueryEscape(e.cfg.PageOrigin)
+		a := e.get(ctx, "tracker", u.String(), maxSample, 0, false)
+		switch said := string(a.body); {
+		case a.err != nil, a.response.StatusCode == http.StatusTooManyRequests, strings.HasPrefix(said, "refused: "):
+		case strings.HasPrefix(said, "allowed: "):
+			return fail("tracker-wrong-server", at+" answers 403 to the WebSocket, and the tracker behind it would take pages of "+e.cfg.PageOrigin,
+				"something before the tracker refuses WebSockets (a firewall for web applications, a proxy's rule): have it pass them on")
+		default:
+			return fail("tracker-wrong-server", fmt.Sprintf("%s answers 403 to the WebSocket, and is no tracker (%d to GET /allowed)", at, a.response.StatusCode), wrong+"; where the proxy has no server of this name, another one answers")
+		}
+	}
+	return fail("origin-refused", fmt.Sprintf("the tracker refuses pages of %s", e.cfg.PageOrigin),
+		fmt.Sprintf("add it to the site: page_origins: [%q]; or give the page's own --page-origin", e.cfg.PageOrigin))
 }
 
 // noWelcome is why checks behind the welcome cannot run.
@@ -113,7 +133,7 @@ func checkWelcome(ctx context.Context, e *examination) []Finding {
 		}
 		e.hangUp()
 		if _, err = e.dial(ctx); err != nil {
-			return e.refusedSocket(err)
+			return e.refusedSocket(ctx, err)
 		}
 	}
 	if err != nil {

@@ -26,6 +26,11 @@ export async function checkRelays({ greeting, options }: Examination): Promise<F
   return Promise.all(all.slice(0, most).map(relay));
 }
 
+type Answer = Awaited<ReturnType<typeof answers>>;
+
+/** A server that sees the address which the machine has raises no error, and that is all. */
+const reached = (answer: Answer) => answer === 'complete' || typeof answer === 'object';
+
 async function relay(server: RTCIceServer & { urls: string }): Promise<Found> {
   const turn = server.urls.startsWith('turn');
   const at = server.urls;
@@ -33,7 +38,7 @@ async function relay(server: RTCIceServer & { urls: string }): Promise<Found> {
     const answer = await asked(server, turn);
     // Firefox tells of 401 alone: a relay that refuses with another code (a quota; 400 of other servers) and answers STUN is not dead.
     const udp = /^turn:([^?]+)(\?transport=udp)?$/.exec(at);
-    if (udp && answer === undefined && (await asked({ urls: `stun:${udp[1]}` }, false)) !== undefined)
+    if (udp && answer === undefined && reached(await asked({ urls: `stun:${udp[1]}` }, false)))
       return fail('turn-refused', `${at} answers STUN and gives no relayed address`, fixes['turn-refused']);
     return judge(answer, at, turn);
   } catch (error) {
