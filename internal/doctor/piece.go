@@ -35,6 +35,9 @@ const (
 	controlGroup = string(schedule.ControlGroup)
 )
 
+// openSeed is what to do where a seed is introduced and no link to it opens.
+const openSeed = "open the seed's UDP port (4600) in the firewall and set seed.announce to its public address (docs/operations/seeds.md, Where seeds are); this machine may block UDP"
+
 // checkPiece has real viewers play until one has a verified piece from a seed or a peer.
 func checkPiece(ctx context.Context, e *examination) []Finding {
 	switch {
@@ -179,12 +182,26 @@ func (p *pair) close() {
 
 // judge says what came of it.
 func (p *pair) judge(took time.Duration) []Finding {
+	all := make([]viewer.Summary, len(p.list))
+	for i, v := range p.list {
+		all[i] = v.Summary()
+	}
+	p.mu.Lock()
+	said := strings.Join(p.notices, "; ")
+	p.mu.Unlock()
+	return judged(all, p.came(), said, took)
+}
+
+// judged says what came of viewers that have played for a while and heard some notices; came: one of them has a verified piece.
+func judged(all []viewer.Summary, came bool, said string, took time.Duration) []Finding {
 	var failed, off string
-	bytes, opened, reasons := map[string]int64{}, 0, map[string]bool{}
-	for _, v := range p.list {
-		s := v.Summary()
-		for source, n := range s.Stats.Bytes {
-			bytes[source] += n
+	opened, linked, seeds, reasons := 0, 0, 0, map[string]bool{}
+	for _, s := range all {
+		for kind, n := range s.Linked {
+			linked += n
+			if strings.HasPrefix(kind, "seed/") {
+				seeds += n
+			}
 		}
 		for why := range s.Stats.Reasons {
 			reasons[why] = true
@@ -192,12 +209,9 @@ func (p *pair) judge(took time.Duration) []Finding {
 		opened += s.LinksOpened
 		failed, off = cmp.Or(failed, s.Error), cmp.Or(off, s.Off) // one that is off is enough: seeds wait for certify_from viewers
 	}
-	if p.came() {
+	if came {
 		return ok("a verified piece came after %.1f s (%s)", took.Seconds(), counted(opened, "link"))
 	}
-	p.mu.Lock()
-	said := strings.Join(p.notices, "; ")
-	p.mu.Unlock()
 	if said != "" {
 		said = " (" + said + ")"
 	}
@@ -209,8 +223,9 @@ func (p *pair) judge(took time.Duration) []Finding {
 	case off != "":
 		return fail("viewer-off", "peer delivery is off: "+off+said, "docs/embedding.md, When peer delivery is off, says what each code means")
 	case opened == 0:
-		return fail("link-none", "no link opened within "+took.Round(time.Second).String()+said,
-			"open the seed's UDP port (4600) in the firewall and set seed.announce to its public address (docs/operations/seeds.md, Where seeds are); this machine may block UDP")
+		return fail("link-none", "no link opened within "+took.Round(time.Second).String()+said, openSeed)
+	case linked > 0 && seeds == 0:
+		return fail("link-none", "links between viewers opened, and none to a seed within "+took.Round(time.Second).String()+said, openSeed)
 	}
 	return fail("piece-none", fmt.Sprintf("links opened and no verified piece came within %s: reasons %s%s", took.Round(time.Second), strings.Join(sortedKeys(reasons), ", "), said),
 		"the seed does not certify: run leeway doctor --config FILE on its machine, which fetches from fetch_base as the seed does. If it ends well and the file was changed, restart the seed. /metrics of the seed counts leeway_seed_origin_requests_total by outcome. policy.certify_from above 2 needs more viewers")

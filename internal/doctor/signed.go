@@ -55,6 +55,9 @@ func (e *examination) judgeNames(names map[string]string, changing map[string]bo
 			harmless = append(harmless, name)
 		}
 	}
+	if preset := site.PresetsOf(append(slices.Clone(open), harmless...)); len(open) > 0 && len(preset) > 0 {
+		open, harmless = append(open, harmless...), nil // a scheme that is known has all of them, md5 beside expires
+	}
 	slices.Sort(open)
 	slices.Sort(harmless)
 	if len(open) > 0 {

@@ -1,6 +1,7 @@
 package rtclink
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -47,7 +48,7 @@ func Try(ctx context.Context, url, username, credential string, roots *tls.Confi
 	}
 	seen, err := client.SendBindingRequest()
 	if err != nil {
-		return at, fmt.Errorf("rtclink: %s does not answer: %w", url, errors.Join(ctx.Err(), err))
+		return at, fmt.Errorf("rtclink: %s does not answer: %w", url, cmp.Or(ctx.Err(), err)) // the end of ctx closes the client, which then says so
 	}
 	if u.Scheme == stun.SchemeTypeSTUN || u.Scheme == stun.SchemeTypeSTUNS {
 		return netip.ParseAddrPort(seen.String())
