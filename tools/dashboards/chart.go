@@ -36,7 +36,7 @@ const (
 	grids                    = 4
 )
 
-var lineColors = []string{"#73bf69", "#f2cc0c", "#8ab8ff", "#ff780a", "#f2495c", "#b877d9", "#5794f2", "#fade2a", "#c8f2c2", "#ffa6b0"}
+var lineColors = []string{"#73bf69", "#f2cc0c", "#8ab8ff", "#ff780a", "#f2495c", "#b877d9", "#5794f2", "#56d2c8", "#c8f2c2", "#ffa6b0"}
 
 func lineColor(i int) string { return lineColors[i%len(lineColors)] }
 
@@ -48,7 +48,7 @@ func dim(i int) string {
 }
 
 func (c chart) draw() string {
-	lines, low, high := c.scale()
+	lines, low, high, step := c.scale()
 	box := [4]float64{0, 2, float64(c.width), float64(c.height - 2)} // left, top, right, bottom
 	if c.axes {
 		box = [4]float64{left, top, float64(c.width - right), float64(c.height - bottom)}
@@ -58,9 +58,11 @@ func (c chart) draw() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img">`, c.width, c.height)
 	if c.axes {
-		for i := range grids + 1 {
-			v := low + (high-low)*float64(i)/grids
+		for i := range int(math.Round((high-low)/step)) + 1 {
+			v := low + step*float64(i)
 			fmt.Fprintf(&b, `<path class="grid" d="M%d %.1fH%d"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`, left, y(v), c.width-right, left-6, y(v)+3.5, html.EscapeString(format(c.unit, v)))
+		}
+		for i := range grids + 1 {
 			at := c.length * time.Duration(i) / grids
 			fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="%s">%d:%02d</text>`, x(at.Seconds()), c.height-5, anchor(i), int(at.Minutes()), int(at.Seconds())%60)
 		}
@@ -103,8 +105,8 @@ func (c chart) path(l drawnLine, x, y func(float64) float64) string {
 	return b.String()
 }
 
-// scale puts lines on each other where they are stacked, and finds the ends of the axis.
-func (c chart) scale() (lines []drawnLine, low, high float64) {
+// scale puts lines on each other where they are stacked, and finds the ends of the axis and the steps between them.
+func (c chart) scale() (lines []drawnLine, low, high, step float64) {
 	below := map[float64]float64{}
 	for _, l := range c.lines {
 		drawn := drawnLine{name: l.name, idle: l.idle}
@@ -124,18 +126,24 @@ func (c chart) scale() (lines []drawnLine, low, high float64) {
 	if high == low {
 		high = low + 1
 	}
-	return lines, low, round(high, low)
+	step = stepOf(c.unit, high-low)
+	return lines, math.Floor(low/step+1e-9) * step, math.Ceil(high/step-1e-9) * step, step
 }
 
-// round is the next number that divides well.
-func round(high, low float64) float64 {
-	step := math.Pow(10, math.Floor(math.Log10(high-low)))
-	for _, s := range []float64{step / 5, step / 2, step} {
-		if up := math.Ceil(high/s) * s; up-high <= (high-low)/5 {
-			return up
+// stepOf is a round number of which four or so make up a span. Binary units are round in their own prefixes.
+func stepOf(unit string, span float64) float64 {
+	prefix := 1.0
+	for unit == units.BytesIEC && span/prefix >= 1024 {
+		prefix *= 1024
+	}
+	least := span / prefix / grids
+	power := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, s := range []float64{1, 2, 2.5, 5} {
+		if s*power >= least*0.8 {
+			return s * power * prefix
 		}
 	}
-	return high
+	return 10 * power * prefix
 }
 
 // format writes a value with its unit, as short as Grafana does.

@@ -50,9 +50,10 @@ var delivery = board{
 			{title: "Bytes by site", unit: units.BytesPerSecondSI, stacked: true,
 				about:  "What viewers of each site received, from anywhere.",
 				series: []series{{expr: `sum by (site) (rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "{{site}}"}}},
+			// Sender and receiver report at their own times, so a short range can have more credited than received.
 			{title: "Offload ratio by site", unit: units.PercentUnit, most: 1,
 				about:  "As above, each site by itself. One that is far below the others has few viewers of a title at a time, signed URLs that differ by viewer, or no seed: see the row Why not from peers with that site alone.",
-				series: []series{{expr: `sum by (site) (rate(leeway_viewer_credited_bytes_total{site=~"$site",path="direct"}[$__rate_interval])) / sum by (site) (rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "{{site}}"}}},
+				series: []series{{expr: `clamp_max(sum by (site) (rate(leeway_viewer_credited_bytes_total{site=~"$site",path="direct"}[$__rate_interval])) / sum by (site) (rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval])), 1)`, legend: "{{site}}"}}},
 			{title: "Viewers of the busiest titles", unit: units.Number, stacked: true,
 				about:  "Ten titles of a site and tracker; other is all the rest. Titles are hashes unless tracker.title_names is on. Much of other: a long tail of titles, in which peers are few.",
 				series: []series{{expr: `sum by (site, title) (leeway_tracker_title_viewers{site=~"$site"})`, legend: "{{site}} {{title}}"}}},

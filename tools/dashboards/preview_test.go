@@ -183,13 +183,30 @@ func TestNumbersAreShort(t *testing.T) {
 func TestAxesEndAtRoundNumbers(t *testing.T) {
 	for _, high := range []float64{1e-6, 0.013, 0.5, 1, 7, 43, 99.5, 101, 1234, 5e9} {
 		l := drawnLine{points: []point{{0, 0}, {1, high}}}
-		_, low, end := chart{lines: []drawnLine{l}}.scale()
+		_, low, end, _ := chart{lines: []drawnLine{l}}.scale()
 		if low != 0 || end < high || end > 1.3*high {
 			t.Errorf("%v is drawn from %v to %v", high, low, end)
 		}
 	}
+	for _, c := range []struct {
+		unit      string
+		low, high float64
+		want      string
+	}{
+		{units.BytesPerSecondSI, -890_000, 2_600_000, "-1 MB/s 0 B/s 1 MB/s 2 MB/s 3 MB/s"}, {units.BytesIEC, 0, 53.4 * (1 << 20), "0 B 20 MiB 40 MiB 60 MiB"},
+		{units.PercentUnit, 0, 1, "0 % 20 % 40 % 60 % 80 % 100 %"}, {units.Number, 0, 260, "0 100 200 300"}, {units.Seconds, 0, 0.03, "0 s 10 ms 20 ms 30 ms"},
+	} {
+		_, low, high, step := chart{unit: c.unit, lines: []drawnLine{{points: []point{{0, c.low}, {1, c.high}}}}}.scale()
+		var ticks []string
+		for v := low; v < high+step/2; v += step {
+			ticks = append(ticks, strings.TrimSpace(format(c.unit, v)))
+		}
+		if got := strings.Join(ticks, " "); got != c.want {
+			t.Errorf("%v to %v %s: %s", c.low, c.high, c.unit, got)
+		}
+	}
 	stack := chart{stacked: true, lines: []drawnLine{{points: []point{{0, 1}}}, {points: []point{{0, 2}}}}}
-	if lines, _, _ := stack.scale(); fmt.Sprint(lines[1].points) != fmt.Sprint([]point{{0, 3}}) {
+	if lines, _, _, _ := stack.scale(); fmt.Sprint(lines[1].points) != fmt.Sprint([]point{{0, 3}}) {
 		t.Errorf("stacked: %v", strconv.Quote(fmt.Sprint(lines)))
 	}
 }
