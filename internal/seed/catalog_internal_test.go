@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
@@ -216,5 +217,18 @@ func TestPlaylistLoadsArePaidFor(t *testing.T) {
 	now = now.Add(time.Hour)
 	if tolls.forget(); len(tolls.purse) > 0 {
 		t.Errorf("%d are remembered that owe nothing", len(tolls.purse))
+	}
+}
+
+// TestARefusalOfTheOriginHasAHint: what to do is said of 401 and 403, and of nothing that mends itself.
+func TestARefusalOfTheOriginHasAHint(t *testing.T) {
+	for _, outcome := range Outcomes {
+		hint := hintOf(fmt.Errorf("load: %w", &FetchError{Outcome: outcome, Path: "/a.m3u8"}))
+		if refused := outcome == OutcomeClient; refused != (len(hint) == 2) || refused && !strings.Contains(fmt.Sprint(hint...), "fetch_auth") {
+			t.Errorf("%s: %v", outcome, hint)
+		}
+	}
+	if hint := hintOf(errors.New("no origin")); hint != nil {
+		t.Errorf("%v", hint)
 	}
 }

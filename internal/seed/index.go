@@ -150,7 +150,7 @@ func (ix *index) follow() {
 			wait = min(retryAfter<<min(failures-1, 4), retryAtMost)
 			least = retryAfter
 			if ix.ctx.Err() == nil {
-				ix.catalog.log.Warn("playlists could not be loaded", "site", ix.site.name, "manifest", ix.manifest, "error", err)
+				ix.catalog.log.Warn("playlists could not be loaded", append([]any{"site", ix.site.name, "manifest", ix.manifest, "error", err}, hintOf(err)...)...)
 			}
 		default:
 			failures = 0

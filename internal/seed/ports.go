@@ -11,6 +11,7 @@ package seed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -219,4 +220,13 @@ func setDefault[T int | int64 | float64 | time.Duration](v *T, d T) {
 	if *v == 0 {
 		*v = d
 	}
+}
+
+// hintOf is what to do about a refusal of the origin, for a log.
+func hintOf(err error) []any {
+	var failed *FetchError
+	if !errors.As(err, &failed) || failed.Outcome != OutcomeClient {
+		return nil
+	}
+	return []any{"hint", "let the seed's address or its User-Agent (leeway-seed) in at the origin, or set fetch_auth of the site (docs/operations/signed-urls.md)"}
 }
