@@ -47,7 +47,7 @@ async function picture(tab, name) {
 const want = (name) => only.length === 0 || only.includes(name);
 try {
   const first = await viewer(1, { query: '&level=1' });
-  await pause(30_000);
+  await pause(24_000); // the film begins anew, in black, every 30 s
   if (want('alone')) await picture(first, 'alone');
   const tabs = [first];
   const add = async (n, options) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { arrange, maxOthers, type Participant } from './layout';
+import { arrange, detailed, labelHeight, maxOthers, type Participant } from './layout';
 
 function participants(others: number): Participant[] {
   const viewers = Array.from({ length: others }, (_, i): Participant => ({ id: `v${i}`, kind: 'viewer' }));
@@ -33,6 +33,24 @@ describe('the arrangement', () => {
       }
     });
   }
+
+  it('has room for the rates of eight viewers at the size of a desktop, and knows where it has not', () => {
+    const [width, height] = [660, 336];
+    expect(detailed(7, width, height)).toBe(true);
+    const viewers = [...arrange(participants(7), width, height)].filter(([id]) => id.startsWith('v')).map(([, p]) => p);
+    for (const [i, a] of viewers.entries()) {
+      for (const b of viewers.slice(i + 1)) {
+        const [upper, lower] = a.y < b.y ? [a, b] : [b, a];
+        const beside = Math.abs(a.x - b.x) >= lower.w / 2 + 48;
+        expect(beside || lower.y - lower.h / 2 >= upper.y + upper.h / 2 + labelHeight, JSON.stringify([a, b])).toBe(
+          true,
+        );
+      }
+    }
+    expect(detailed(12, width, height)).toBe(false);
+    expect(detailed(7, 366, 210)).toBe(false);
+    expect(detailed(5, 366, 210)).toBe(true);
+  });
 
   it('draws no more than it has room for', () => {
     expect(arrange(participants(40), 490, 400).size).toBe(maxOthers + 3);

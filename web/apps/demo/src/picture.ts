@@ -1,6 +1,6 @@
 import type { Source } from './delivery';
 import { advance, paint, paintIdle, type Stream } from './flow';
-import { arrange, fanned, type Participant, type Place } from './layout';
+import { arrange, detailed, fanned, type Participant, type Place } from './layout';
 
 /** A participant with what its figure says. */
 export interface Figure extends Participant {
@@ -75,7 +75,9 @@ export class Picture {
   update(scene: Scene): void {
     this.scene = scene;
     this.places = arrange(scene.figures, this.width, this.height);
-    this.root.classList.toggle('crowd', scene.figures.filter((f) => f.kind === 'viewer').length > fanned);
+    const others = scene.figures.filter((f) => f.kind === 'viewer').length;
+    this.root.classList.toggle('crowd', others > fanned);
+    this.root.classList.toggle('tight', !detailed(others, this.width, this.height));
     for (const figure of scene.figures) this.show(figure);
     for (const [id, node] of this.nodes) {
       if (this.places.has(id)) continue;
