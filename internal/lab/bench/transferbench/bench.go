@@ -58,6 +58,7 @@ func cases() []bench.Case {
 		list = append(list, p.bench())
 	}
 	list = append(list, lanes()...)
+	list = append(list, pageCosts()...)
 	list = append(list, browsers()...)
 	list = append(list, sweeps()...)
 	return list

@@ -135,7 +135,7 @@ func (c *child) measureThere(ctx context.Context, other elsewhere, warm, run tim
 	if err != nil || !ok {
 		return // the parent does not wait for ever
 	}
-	r.CPU, r.Threads = cost.all, cost.threads
+	r.CPU, r.Wakes, r.Threads = cost.all, cost.wakes, cost.threads
 	_ = c.out.Write(message{Type: "report", Report: &r})
 }
 

@@ -43,6 +43,8 @@ func lanes() []bench.Case {
 
 // between is what ends are compared: in the foreground, in the background, and, if there is such a kind, in the foreground
 // as viewers send it, which is under the controller of the background.
+//
+// Processor time swings with what else a machine does; how often threads are woken for the same bytes does so less.
 type between struct{ foreground, background, law string }
 
 // compare is the case of one path.
@@ -58,7 +60,8 @@ func (b between) compare(over path, cost bench.Figure) bench.Case {
 	if b.law != "" {
 		kinds = append(kinds, b.law)
 		c.Figures = append(c.Figures, bench.Figure{Name: "goodput_law", Unit: "Mbit/s"}, bench.Figure{Name: "cpu_law", Unit: "s/GB"},
-			bench.Figure{Name: "cpu_law_vs_foreground", Goal: cost.Goal})
+			bench.Figure{Name: "cpu_law_vs_foreground", Goal: cost.Goal},
+			bench.Figure{Name: "wakes", Unit: "/MB"}, bench.Figure{Name: "wakes_foreground", Unit: "/MB"}, bench.Figure{Name: "wakes_law", Unit: "/MB"})
 	}
 	c.Run = func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 		outcomes := map[string]*outcome{}
@@ -70,7 +73,7 @@ func (b between) compare(over path, cost bench.Figure) bench.Case {
 			if err != nil {
 				return sample, err
 			}
-			r.Logf("  %s: %.3g Mbit/s, %.1f CPU-s/GB%s", l.kind, o.rate*8/mega, o.cpu, o.busiest())
+			r.Logf("  %s: %.3g Mbit/s, %.1f CPU-s/GB, %.0f wakes/MB%s", l.kind, o.rate*8/mega, o.cpu, o.wakes, o.busiest())
 			if void != "" {
 				sample.Void = void
 			}
@@ -90,6 +93,7 @@ func (b between) figures(outcomes map[string]*outcome) map[string]float64 {
 	}
 	if law := outcomes[b.law]; law != nil {
 		values["goodput_law"], values["cpu_law"], values["cpu_law_vs_foreground"] = law.rate*8/mega, law.cpu, law.cpu/link.cpu
+		values["wakes"], values["wakes_foreground"], values["wakes_law"] = lane.wakes, link.wakes, law.wakes
 	}
 	return values
 }

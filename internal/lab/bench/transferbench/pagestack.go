@@ -59,6 +59,7 @@ type word struct {
 	Bytes   int64        `json:"bytes"`
 	Seconds float64      `json:"seconds"`
 	Silence float64      `json:"silence"`
+	Task    float64      `json:"task"`
 	Why     string       `json:"why"`
 }
 
@@ -88,7 +89,7 @@ func newPages(h host, script []byte) *pageStack {
 		lane = 1
 	}
 	s.tell(order{Type: "setup", Setup: &pageSetup{
-		Bare: h.setup.Kind == kindBare, Law: h.setup.Kind == kindPageLaw || h.setup.Kind == kindPageLane, Lane: lane, Send: h.setup.Send, Channels: h.setup.Channels, Message: h.setup.Message, Buffer: bareBuffer,
+		Bare: h.setup.Kind == kindBare, Law: h.setup.Kind == kindPageLaw || h.setup.Kind == kindPageLane, Lane: lane, Send: h.setup.Send && !h.setup.Both, Channels: h.setup.Channels, Message: h.setup.Message, Buffer: bareBuffer,
 		Outstanding: outstanding, Batch: askAtOnce,
 	}})
 	return s
@@ -127,7 +128,7 @@ func (s *pageStack) hear(b []byte) error {
 	case "open":
 		s.open(m.Link)
 	case "report":
-		s.reports <- report{Bytes: m.Bytes, Seconds: m.Seconds, Silence: m.Silence}
+		s.reports <- report{Bytes: m.Bytes, Seconds: m.Seconds, Silence: m.Silence, Task: m.Task}
 	case "failed":
 		s.complain(m.Why)
 	}

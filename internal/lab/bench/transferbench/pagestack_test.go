@@ -105,8 +105,8 @@ func TestWhatAPageSaysReachesTheOtherEnd(t *testing.T) {
 	if link := <-told.links; link != 5 {
 		t.Errorf("link %d is open", link)
 	}
-	say(t, server, `{"type":"report","bytes":1000,"seconds":2,"silence":0.5}`)
-	if r, err := s.measure(t.Context(), 0, time.Millisecond); err != nil || r.Bytes != 1000 || r.Seconds != 2 || r.Silence != 0.5 {
+	say(t, server, `{"type":"report","bytes":1000,"seconds":2,"silence":0.5,"task":70}`)
+	if r, err := s.measure(t.Context(), 0, time.Millisecond); err != nil || r.Bytes != 1000 || r.Seconds != 2 || r.Silence != 0.5 || r.Task != 70 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -137,10 +137,16 @@ func TestProcessorTimeOfATreeHasItsRootIn(t *testing.T) {
 	for procstat.CPU().Seconds() < 0.1 { // until a tick of the kernel's must have counted it
 		_ = newContent()
 	}
+	if n := readWakes("Name:\ta\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n"); n != 150 {
+		t.Errorf("%g wakes, not 150", n)
+	}
 	own := tree(os.Getpid())
 	sum := 0.0
 	for _, s := range own.threads {
 		sum += s
+	}
+	if kindOf("/usr/lib/chromium\x00--type=renderer\x00--lang=en\x00") != pageThread || kindOf("chromium\x00--headless\x00") != "" {
+		t.Error("the processes of a browser are not told apart")
 	}
 	if own.all < 0.02 || sum < 0.02 {
 		t.Errorf("%g s of this process, %g of its threads", own.all, sum)
@@ -155,7 +161,7 @@ func TestPagesMove(t *testing.T) {
 	r := &bench.Run{Log: t.Output()} // with what an end says when it dies
 	for _, l := range []load{
 		{from: kindLink, to: kindPage, channels: 2, message: 16384}, {from: kindPage, to: kindPage, channels: 2, message: 16384},
-		{from: kindBare, to: kindTuned, channels: 1, message: bareMessage},
+		{from: kindBare, to: kindTuned, channels: 1, message: bareMessage}, {from: kindPageLaw, to: kindPageLaw, channels: 2, message: 16384, both: true},
 	} {
 		l.links, l.run = 1, 500*time.Millisecond
 		o, err := move(t.Context(), r, l, here, here)
@@ -163,7 +169,7 @@ func TestPagesMove(t *testing.T) {
 			t.Errorf("%s → %s: %v", l.from, l.to, err)
 			continue
 		}
-		if o.rate <= 0 || o.cpu <= 0 {
+		if o.rate <= 0 || o.cpu <= 0 || l.both && (o.sent.Bytes == 0 || o.sent.Threads[pageThread] == 0) {
 			t.Errorf("%s → %s: %+v", l.from, l.to, o)
 		}
 	}
@@ -204,10 +210,10 @@ func TestAPairHasAllItsFigures(t *testing.T) {
 func TestAComparisonHasAllItsFigures(t *testing.T) {
 	b := between{foreground: kindPage, background: kindPageLane, law: kindPageLaw}
 	values := b.figures(map[string]*outcome{
-		kindPage: {rate: mega, cpu: 100}, kindPageLane: {rate: 0.5 * mega, cpu: 130}, kindPageLaw: {rate: 0.9 * mega, cpu: 120},
+		kindPage: {rate: mega, cpu: 100, wakes: 9}, kindPageLane: {rate: 0.5 * mega, cpu: 130}, kindPageLaw: {rate: 0.9 * mega, cpu: 120},
 	})
 	for name, want := range map[string]float64{
-		"goodput_law": 7.2, "goodput_vs_foreground": 0.5, "cpu_vs_foreground": 1.3, "cpu_law_vs_foreground": 1.2,
+		"goodput_law": 7.2, "goodput_vs_foreground": 0.5, "cpu_vs_foreground": 1.3, "cpu_law_vs_foreground": 1.2, "wakes_foreground": 9,
 	} {
 		if got := values[name]; math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s is %g, not %g", name, got, want)
@@ -221,5 +227,25 @@ func TestAComparisonHasAllItsFigures(t *testing.T) {
 	}
 	if len(values) > 0 {
 		t.Errorf("not declared: %v", values)
+	}
+}
+
+// TestThePageOfAHomeHasAllItsFigures: what comes down is what the page itself got, and its thread is one of many.
+func TestThePageOfAHomeHasAllItsFigures(t *testing.T) {
+	values := pageCost(
+		report{Bytes: 5_000_000, Seconds: 2, Task: 60, Threads: map[string]float64{pageThread: 0.1, "WebRTC_Network": 0.3}},
+		report{Bytes: 1_250_000, Seconds: 2},
+	)
+	for name, want := range map[string]float64{"goodput_down": 20, "goodput_up": 5, "longest_task": 60, "thread_busy": 0.05} {
+		if got := values[name]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s is %g, not %g", name, got, want)
+		}
+	}
+	for _, c := range pageCosts() {
+		for _, f := range c.Figures {
+			if _, is := values[f.Name]; !is {
+				t.Errorf("%s: %s is not measured", c.Name, f.Name)
+			}
+		}
 	}
 }

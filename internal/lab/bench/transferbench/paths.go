@@ -21,6 +21,7 @@ const pathRun = 10 * time.Second
 type path struct {
 	name  string
 	rate  int64         // bits per second; 0 is pathRate
+	down  int64         // of the way back to the sender; 0 is pathRate
 	delay time.Duration // one way
 	loss  float64
 	peers int
@@ -146,7 +147,8 @@ func (p path) move(ctx context.Context, r *bench.Run, l load) (o *outcome, void 
 	rate, queue := p.line()
 	line := netlab.Link{Rate: rate, Delay: p.delay, Queue: queue, Loss: p.loss}
 	core := lab.Router("core")
-	sender, _ := lab.Attach("sender", core, netlab.Path{Up: line, Down: netlab.Link{Rate: pathRate, Delay: p.delay, Queue: queue}})
+	back := netlab.Link{Rate: cmp.Or(p.down, pathRate), Delay: p.delay, Queue: max(queue, netlab.BDP(p.down, 2*p.delay))}
+	sender, _ := lab.Attach("sender", core, netlab.Path{Up: line, Down: back})
 	var to []place
 	for i := range p.peers {
 		host, _ := lab.Attach(fmt.Sprintf("receiver-%d", i+1), core, netlab.Both(netlab.Link{}))

@@ -11,15 +11,16 @@ import (
 // userHertz is the unit of times in /proc, the same on every Linux that Go runs on.
 const userHertz = 100
 
-// spent is time of processors, in seconds.
+// spent is time of processors, in seconds, and how often threads had to be woken for it.
 type spent struct {
 	all     float64
+	wakes   float64            // of those that live: times that one waited for something
 	threads map[string]float64 // of those that live, by their names
 }
 
 // since is what was used after a look.
 func (s spent) since(before spent) spent {
-	d := spent{s.all - before.all, map[string]float64{}}
+	d := spent{s.all - before.all, s.wakes - before.wakes, map[string]float64{}}
 	for name, used := range s.threads {
 		d.threads[name] = used - before.threads[name]
 	}
@@ -33,28 +34,56 @@ func tree(root int) spent {
 		if b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil {
 			_, ticks := readStat(string(b))
 			sum.all += ticks / userHertz
-			addThreads(sum.threads, pid)
+			sum.addThreads(pid)
 		}
 	}
 	return sum
 }
 
+// pageThread is the name of a page's own thread. To the kernel, the first thread of a process has the name of the program.
+const pageThread = "renderer"
+
+// kindOf is what a browser's process is for, by its command line; empty for the first of them, and for other programs.
+func kindOf(cmdline string) string {
+	for arg := range strings.SplitSeq(cmdline, "\x00") {
+		if kind, is := strings.CutPrefix(arg, "--type="); is {
+			return kind
+		}
+	}
+	return ""
+}
+
 // addThreads adds what the threads of a process have used.
-func addThreads(to map[string]float64, pid int) {
+func (s *spent) addThreads(pid int) {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task/"
 	entries, _ := os.ReadDir(tasks)
+	cmdline, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // none: it is gone
 	for _, e := range entries {
 		stat, err := os.ReadFile(tasks + e.Name() + "/stat")
 		if err != nil {
 			continue
 		}
 		name, _ := readStat(string(stat))
+		if kind := kindOf(string(cmdline)); kind != "" && e.Name() == strconv.Itoa(pid) {
+			name = kind
+		}
 		if b, err := os.ReadFile(tasks + e.Name() + "/schedstat"); err == nil {
 			first, _, _ := strings.Cut(string(b), " ")
 			ns, _ := strconv.ParseFloat(first, 64)
-			to[name] += ns / 1e9
+			s.threads[name] += ns / 1e9
+		}
+		if b, err := os.ReadFile(tasks + e.Name() + "/status"); err == nil {
+			s.wakes += readWakes(string(b))
 		}
 	}
+}
+
+// readWakes reads from a thread's status how often it gave its processor up to wait.
+func readWakes(status string) float64 {
+	_, rest, _ := strings.Cut(status, "\nvoluntary_ctxt_switches:")
+	line, _, _ := strings.Cut(rest, "\n")
+	n, _ := strconv.ParseFloat(strings.TrimSpace(line), 64)
+	return n
 }
 
 // readStat reads a process's name and the ticks that it has used, with those of its children that are gone.

@@ -19,8 +19,9 @@ const (
 type setup struct {
 	Kind     string `json:"kind"`
 	Send     bool   `json:"send"`
-	Addr     string `json:"addr"`  // of this end
-	Links    int    `json:"links"` // that this end begins; 0 for senders
+	Both     bool   `json:"both,omitempty"` // it asks, too: every end sends and receives
+	Addr     string `json:"addr"`           // of this end
+	Links    int    `json:"links"`          // that this end begins; 0 for senders
 	Channels int    `json:"channels"`
 	Message  int    `json:"message"` // bytes
 	InFlight int    `json:"in_flight"`
@@ -48,7 +49,9 @@ type report struct {
 	Bytes   int64              `json:"bytes"`             // payload that arrived, verified where the kind verifies
 	Seconds float64            `json:"seconds"`           // of its own clock
 	CPU     float64            `json:"cpu"`               // seconds, user and system
+	Wakes   float64            `json:"wakes,omitempty"`   // times that a thread waited, of an end in other processes
 	Silence float64            `json:"silence"`           // seconds: the longest time in which nothing arrived, from the first byte on
 	Buffers [2]int             `json:"buffers"`           // what the kernel gave, read and write; 0 where it is not known
 	Threads map[string]float64 `json:"threads,omitempty"` // seconds by name, of an end in other processes
+	Task    float64            `json:"task,omitempty"`    // ms: the longest task of a page's thread, if one took 50 ms and more
 }

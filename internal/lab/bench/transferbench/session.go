@@ -29,8 +29,9 @@ type load struct {
 	kind              string // of both ends
 	from, to          string // of the sender and the receivers, where they differ
 	channels, message int
-	inFlight          int // 0 is the library's default
-	links             int // of each receiver
+	inFlight          int  // 0 is the library's default
+	links             int  // of each receiver
+	both              bool // the sender receives, too
 	warm, run         time.Duration
 }
 
@@ -38,9 +39,12 @@ type load struct {
 type outcome struct {
 	rate    float64               // bytes per second, all receivers together
 	cpu     float64               // seconds per 10⁹ bytes, all ends together
+	wakes   float64               // times that a thread waited, per 10⁶ bytes; of ends that know it
 	silence float64               // seconds, the longest of all receivers
 	buffers [2]int                // of the sender's socket
 	threads [2]map[string]float64 // like cpu, by thread: of the sender, of the receivers; of ends that know it
+	sent    report                // of the sender
+	got     report                // of the last receiver
 }
 
 // session is one measurement in progress.
@@ -65,7 +69,7 @@ func move(ctx context.Context, r *bench.Run, l load, from place, to ...place) (*
 	defer s.stop()
 	base := setup{
 		Channels: l.channels, Message: l.message, InFlight: l.inFlight,
-		WarmMS: int(l.warm.Milliseconds()), RunMS: int(l.run.Milliseconds()),
+		WarmMS: int(l.warm.Milliseconds()), RunMS: int(l.run.Milliseconds()), Both: l.both,
 	}
 	var err error
 	label := fmt.Sprintf("%s%s%s-%dx%d", l.kind, l.from, l.to, l.channels, l.message)
@@ -170,10 +174,11 @@ func (s *session) measure(ctx context.Context) (*outcome, error) {
 		select {
 		case r := <-s.sent:
 			cpu += r.CPU
-			out.buffers = r.Buffers
+			out.sent, out.buffers = r, r.Buffers
 			addTo(out.threads[0], r.Threads)
 		case r := <-s.got:
 			cpu += r.CPU
+			out.got = r
 			addTo(out.threads[1], r.Threads)
 			bytes += r.Bytes
 			out.rate += float64(r.Bytes) / r.Seconds
@@ -188,6 +193,7 @@ func (s *session) measure(ctx context.Context) (*outcome, error) {
 	}
 	if bytes > 0 {
 		out.cpu = cpu / float64(bytes) * 1e9
+		out.wakes = (out.sent.Wakes + out.got.Wakes) / float64(bytes) * mega
 		for _, threads := range out.threads {
 			for name := range threads {
 				threads[name] *= 1e9 / float64(bytes)

@@ -33,38 +33,39 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
   /** What each link has asked for, and is to ask for again. */
   const asked = new Map<number, { next: number; owed: number }>();
 
-  const ask = (number: number, count: number) => {
+  /** The next piece to be asked for over a link. */
+  const next = (number: number) => {
     const own = asked.get(number) ?? { next: 0, owed: 0 };
     asked.set(number, own);
     const peer = links.peer(number);
-    for (let left = count; left > 0; left -= setup.batch) {
-      const requests = Array.from({ length: Math.min(setup.batch, left) }, () => {
-        const piece = own.next++ % maxPieces;
-        const { id } = peer.supply.downloads.add({
-          segment,
-          piece,
-          length: pieceSize,
-          lane: setup.lane,
-          reason: 'bench',
-          sentUs: Math.floor(clock.now() * 1000),
-        });
-        if (setup.lane) peer.lane!.requested(pieceSize);
-        return { id, piece };
-      });
-      peer.send({ type: 'request', segment, lane: setup.lane, requests });
-    }
+    const piece = own.next++ % maxPieces;
+    const { id } = peer.supply.downloads.add({
+      segment,
+      piece,
+      length: pieceSize,
+      lane: setup.lane,
+      reason: 'bench',
+      sentUs: Math.floor(clock.now() * 1000),
+    });
+    if (setup.lane) peer.lane!.requested(pieceSize);
+    return { id, piece };
   };
 
-  /** Asks for pieces of the background as the window has room for them. */
-  const askBehind = () => {
-    for (;;) {
-      const may = background!.mayRequest();
-      if (may !== true) {
-        if (Number.isFinite(may)) again.set(may);
-        return;
-      }
-      for (const number of links.numbers()) ask(number, 1);
+  const request = (number: number, list: { id: number; piece: number }[]) => {
+    for (let i = 0; i < list.length; i += setup.batch) {
+      const requests = list.slice(i, i + setup.batch);
+      links.peer(number).send({ type: 'request', segment, lane: setup.lane, requests });
     }
+  };
+  const ask = (number: number, count: number) => request(number, Array.from({ length: count }, () => next(number)));
+
+  /** Asks for pieces of the background as the window has room for them; what it has room for at once travels together, as in the library. */
+  const askBehind = () => {
+    const lists = new Map([...links.numbers()].map((number) => [number, [] as { id: number; piece: number }[]]));
+    let may = background!.mayRequest();
+    for (; may === true; may = background!.mayRequest()) for (const [number, list] of lists) list.push(next(number));
+    for (const [number, list] of lists) request(number, list);
+    if (Number.isFinite(may)) again.set(may);
   };
   const again = alarm(
     () => askBehind(),

@@ -19,14 +19,30 @@ const events: EndEvents = {
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** How long the longest task of this thread takes from now on, ms; 0 while none took 50. */
+function watchTasks(): () => number {
+  let longest = 0;
+  const note = (entries: PerformanceEntryList) => {
+    for (const { duration } of entries) longest = Math.max(longest, duration);
+  };
+  const observer = new PerformanceObserver((list) => note(list.getEntries()));
+  observer.observe({ type: 'longtask' });
+  return () => {
+    note(observer.takeRecords());
+    observer.disconnect();
+    return longest;
+  };
+}
+
 async function measure(warmMs: number, runMs: number): Promise<void> {
   await pause(warmMs);
+  const task = watchTasks();
   const from = performance.now();
   const before = meter.read().bytes;
   await pause(runMs);
   const { bytes, silence } = meter.read();
   const seconds = (performance.now() - from) / 1000;
-  say({ type: 'report', bytes: bytes - before, seconds, silence: silence / 1000 });
+  say({ type: 'report', bytes: bytes - before, seconds, silence: silence / 1000, task: task() });
 }
 
 let end: Promise<End> | undefined;

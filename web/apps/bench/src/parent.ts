@@ -27,7 +27,7 @@ export type Order =
 export type Word =
   | { type: 'signal'; link: number; body: SignalBody }
   | { type: 'open'; link: number }
-  | { type: 'report'; bytes: number; seconds: number; silence: number }
+  | { type: 'report'; bytes: number; seconds: number; silence: number; task: number }
   | { type: 'failed'; why: string };
 
 /** What a page end does. Links are numbered by the process. */
