@@ -32,6 +32,10 @@ const (
 	roomTime = 10_000_000 // µs for which a queue that overflowed is known to be that short
 	roomPart = 90         // percent of it that are borne then
 
+	fewPackets = 4      // in a message that may take half as long again as the queue that stands
+	fewTime    = 10_000 // µs at most for it
+	fewPart    = 6      // and this part of the window
+
 	lostAfter  = 3          // newer messages acked after which a missing one is lost
 	maxPending = 4096       // messages in flight on a link
 	timeoutMin = 1e6        // µs

@@ -64,14 +64,26 @@ func (p *Path) Reset(now int64) {
 // quarter of the target, in whole packets, an even number of them from two on (a browser acknowledges every second packet
 // at once), at most a quarter of the window. A message is a burst: it is queue that the host makes for itself.
 func (p *Path) MessageSize() int64 {
-	v := &p.host.view
-	rate := p.Window() * 1e6 / max(v.RTT, leastRTT)
-	want := min(rate*min(MessageTime, v.Target/4)/1e6, p.Window()/4, p.maxMessage)
-	n := max(1, want/p.payload)
+	n := max(1, p.packets(min(MessageTime, p.host.view.Target/4), 4), p.few())
 	if n > 1 {
 		n -= n % 2
 	}
 	return n * p.payload
+}
+
+// packets is how many the host sends in a time, as far as they are no more than a part of the window.
+func (p *Path) packets(time, part int64) int64 {
+	rate := p.Window() * 1e6 / max(p.host.view.RTT, leastRTT)
+	return min(rate*time/1e6, p.Window()/part, p.maxMessage) / p.payload
+}
+
+// few is how many packets of a message may take half as long again as the queue that stands: each message wakes both ends, and where
+// there is a queue the burst is a part of it. A load that waits needs its acks, which come with every so many messages.
+func (p *Path) few() int64 {
+	if p.host.eager {
+		return 0
+	}
+	return min(fewPackets, p.packets(min(fewTime, 3*p.host.view.Queuing/2), fewPart))
 }
 
 // Window is what may be in flight on this link alone: the host's window or the link's own cap, whichever is less.

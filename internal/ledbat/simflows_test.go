@@ -78,7 +78,7 @@ func (h *sender) pump() {
 		if !ok {
 			st := h.c.Stats()
 			full := st.Flight > 0 && st.Flight+size > st.Window
-			if h.tape != nil && h.ticking && (later == 0 || full) { // a refusal is remembered, and no event tells of this one
+			if h.tape != nil && (h.ticking || !h.tape.tells(b.flow)) && (later == 0 || full) { // a refusal is remembered, and no event tells of this one
 				h.tape.do(h.s.now, "may", b.flow, size)
 			}
 			idle++

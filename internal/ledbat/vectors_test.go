@@ -193,6 +193,11 @@ func (t *tape) do(at int64, do string, link int, args ...int64) []int64 {
 	return e.Then
 }
 
+// tells says whether the last event was of a link, with which it was asked what may go out.
+func (t *tape) tells(link int) bool {
+	return len(t.events) > 0 && t.events[len(t.events)-1].Link == link
+}
+
 func (t *tape) ack(at int64, link int, a ledbat.Ack) []int64 {
 	return t.do(at, "ack", link, int64(a.Cumulative), int64(a.Highest), int64(a.Bitmap>>32), int64(uint32(a.Bitmap)), int64(a.ReceivedAt), int64(a.Hold))
 }

@@ -184,8 +184,8 @@ class Lane implements BackgroundLane {
 
   /** The least round trip of the path, µs; 0 while it is not measured. */
   get base(): number {
-    const { base, rtt } = this.#o.sending.path.stats();
-    return rtt > 0 ? base : 0;
+    const { measured, base } = this.#o.sending.path;
+    return measured ? base : 0;
   }
 
   wake(): void {

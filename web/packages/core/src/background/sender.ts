@@ -103,7 +103,7 @@ export class Sender {
       let crowd = false;
       for (const lane of this.#order()) {
         // Only a link with nothing in flight may learn whether others hold their acks back.
-        if (crowd && lane.path.waits) continue;
+        if (crowd && lane.path.flight) continue;
         const did = lane.send(now);
         wait = Math.min(wait, did.again);
         if (did.full) return wait;

@@ -7,6 +7,9 @@ export const minTarget = 15_000;
 export const maxTarget = 60_000;
 export const maxMessage = 16_384;
 export const messageTime = 7_000;
+export const fewPackets = 4;
+export const fewTime = 10_000;
+export const fewPart = 6;
 export const maxInterval = 1_000_000;
 
 /** A moment or a delay that is not known. */

@@ -5,6 +5,9 @@ import {
   burstTime,
   div,
   eagerTarget,
+  fewPackets,
+  fewPart,
+  fewTime,
   firstRtt,
   leastRtt,
   maxInterval,
@@ -19,7 +22,7 @@ import {
 } from './constants.ts';
 import { Controller, type Signal } from './controller.ts';
 import { Delays } from './delay.ts';
-import { Host, type LedbatStats } from './host.ts';
+import { Host } from './host.ts';
 import { Pending, type Problem } from './pending.ts';
 import { Tolerance } from './tolerance.ts';
 
@@ -131,9 +134,14 @@ export class Path {
     return this.#delays.base();
   }
 
-  /** Whether anything was sent and not heard of. */
-  get waits(): boolean {
-    return this.#pending.flight > 0;
+  /** Whether a round trip was measured. */
+  get measured(): boolean {
+    return this.#delays.srtt > 0;
+  }
+
+  /** Bytes sent and not heard of. */
+  get flight(): number {
+    return this.#pending.flight;
   }
 
   /** Whether it claims a queue that another link did not see. */
@@ -141,15 +149,16 @@ export class Path {
     return this.#delays.refuted;
   }
 
-  /** Size of the next message in bytes, header included. */
+  /** Size of the next message in bytes, header included. Each message wakes both ends; where a queue stands a larger one is a part of it. */
   messageSize(): number {
-    const v = this.#host.view;
-    const rate = div(this.window() * 1_000_000, Math.max(v.rtt, leastRtt));
-    const span = Math.min(messageTime, div(v.target, 4));
-    const want = Math.min(div(rate * span, 1_000_000), div(this.window(), 4), this.#maxMessage);
-    let n = Math.max(1, div(want, this.#payload));
-    if (n > 1) n -= n % 2;
-    return n * this.#payload;
+    const { view, eager } = this.#host;
+    const rate = div(this.window() * 1_000_000, Math.max(view.rtt, leastRtt));
+    /** How many the host sends in a time, as far as they are no more than a part of the window. */
+    const packets = (time: number, part: number) =>
+      div(Math.min(div(rate * time, 1_000_000), div(this.window(), part), this.#maxMessage), this.#payload);
+    const few = eager ? 1 : packets(Math.min(fewTime, div(3 * view.queuing, 2)), fewPart);
+    const n = Math.max(1, Math.min(fewPackets, few), packets(Math.min(messageTime, div(view.target, 4)), 4));
+    return (n > 1 ? n - (n % 2) : n) * this.#payload;
   }
 
   /** What may be in flight on this link alone. */
@@ -281,19 +290,5 @@ export class Path {
     if (h.flight === 0) h.controller.onTimeout(h.view);
     else h.controller.onLoss(h.view);
     this.#cap.onTimeout(this.#signal(now));
-  }
-
-  stats(): LedbatStats {
-    const d = this.#delays;
-    return {
-      ...this.#host.stats(),
-      state: this.#cap.state,
-      window: this.window(),
-      flight: this.#pending.flight,
-      queuing: d.queuing(),
-      target: d.target(),
-      base: d.base(),
-      rtt: d.srtt,
-    };
   }
 }

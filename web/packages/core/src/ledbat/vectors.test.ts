@@ -46,7 +46,7 @@ const createBench = () => {
     const p = paths.get(link)!;
     const size = p.messageSize();
     const may = asked(p.maySend(at, size));
-    return [...seen(c.stats()), c.pacingRate(), p.window(), p.stats().flight, size, p.deadline(), ...may];
+    return [...seen(c.stats()), c.pacingRate(), p.window(), p.flight, size, p.deadline(), ...may];
   };
 
   /** The events of the sending side: what they do, and what is seen beside the state. */
