@@ -4,7 +4,8 @@ package ledbat
 // and that have not come yet are its flight, and the controller bounds them. Many senders to one line yield together that way.
 type Receiver struct {
 	host
-	cfg Config
+	cfg  Config
+	held bool // the window was full, and a quarter of it was not free since
 }
 
 // Source is one link of a Receiver.
@@ -34,10 +35,16 @@ func (r *Receiver) Window() int64 { return r.controller.Window() }
 func (r *Receiver) Stats() Stats { return r.stats() }
 
 // MayRequest says whether another size bytes may be asked for now, over any link: the window may be passed by less than
-// one request. If not, at is when to try again, or 0 when the window is full: then data say.
+// one request. If not, at is when to try again, or 0 when the window is full: then data say. A window that was full is so until a
+// quarter of it is free, if that is more than one request: a message then asks for what that has room for.
 func (r *Receiver) MayRequest(now, size int64) (ok bool, at int64) {
+	most := r.controller.Window()
+	if r.held && most/4 > size {
+		most -= most / 4
+	}
+	r.held = r.flight > 0 && r.flight >= most
 	switch {
-	case r.flight > 0 && r.flight >= r.controller.Window():
+	case r.held:
 		r.limitedAt = now
 		return false, 0
 	case now < r.next:

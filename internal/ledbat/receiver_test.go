@@ -101,3 +101,40 @@ func TestSendersToOneViewer(t *testing.T) {
 		}
 	}
 }
+
+// TestAFullWindowIsAskedAgainWhenAQuarterIsFree: one message then asks for several pieces. With a window of few pieces, each is asked for
+// as soon as there is room.
+func TestAFullWindowIsAskedAgainWhenAQuarterIsFree(t *testing.T) {
+	for _, c := range []struct{ window, asked, again int64 }{{2 * piece, 2, 1}, {4 * piece, 4, 1}, {8 * piece, 8, 3}, {40 * piece, 40, 11}} {
+		r := ledbat.NewReceiver(ledbat.Config{Controller: func(bool) ledbat.Controller { return fixedWindow{window: c.window} }})
+		source := r.Open(0, 0)
+		ask := func() (n int64) {
+			for ok := true; ok; n++ {
+				if ok, _ = r.MayRequest(1_000, piece); !ok {
+					return n
+				}
+				source.OnRequest(1_000, piece)
+			}
+			return n
+		}
+		if n := ask(); n != c.asked {
+			t.Errorf("a window of %d bytes: %d requests, want %d", c.window, n, c.asked)
+		}
+		came := int64(0)
+		for n := int64(0); n == 0; n = ask() {
+			source.OnGone(piece)
+			came++
+		}
+		if flight := r.Stats().Flight; came != c.again || flight != c.asked*piece {
+			t.Errorf("a window of %d bytes: asked again after %d pieces, %d bytes in flight then; want %d and %d", c.window, came, flight, c.again, c.asked*piece)
+		}
+	}
+}
+
+// fixedWindow is a controller whose window stays.
+type fixedWindow struct {
+	openWindow
+	window int64
+}
+
+func (f fixedWindow) Window() int64 { return f.window }

@@ -138,6 +138,7 @@ var scripts = []struct {
 	{"base history", "Minutes with another base each; a long queue of others does not become the base; a receiver's clock runs away.", baseHistory},
 	{"acks are made", "Order, holes, duplicates, what asks for its ack, what is too far ahead; a hole that stays is passed.", makeAcks},
 	{"requests", "The receiver's window: slow start, a queue on both links, requests apart in time, data that give no sample.", requests},
+	{"requests in numbers", "A window that was full is asked again when a quarter of it is free, once that is more than a piece.", manyRequests},
 }
 
 func (t *tape) host(s *sim) *sender {
@@ -262,6 +263,18 @@ func makeAcks(t *tape) {
 		t.do(at, "data", 0, 1_000_000, 8101+i, at, 0, 0, 0)
 	}
 	t.do(at+30_000, "make", 0)
+}
+
+func manyRequests(t *tape) {
+	t.do(0, "source", 0, 0)
+	at := int64(100_000)
+	for seq := range int64(110) {
+		for t.do(at, "mayrequest", 0, 16_384)[0] == 1 {
+			t.do(at, "request", 0, 16_384)
+		}
+		at += 4_000
+		t.do(at, "data", 0, 4096, seq, (at-20_000)&(1<<32-1), (at-50_000)&(1<<32-1), 1, 0)
+	}
 }
 
 func requests(t *tape) {

@@ -57,7 +57,11 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
       links.peer(number).send({ type: 'request', segment, lane: setup.lane, requests });
     }
   };
-  const ask = (number: number, count: number) => request(number, Array.from({ length: count }, () => next(number)));
+  const ask = (number: number, count: number) =>
+    request(
+      number,
+      Array.from({ length: count }, () => next(number)),
+    );
 
   /** Asks for pieces of the background as the window has room for them; what it has room for at once travels together, as in the library. */
   const askBehind = () => {

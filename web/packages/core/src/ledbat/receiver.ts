@@ -1,17 +1,26 @@
 import type { Stamp } from './ack.ts';
-import { div, maxRequestInterval, mostRtt } from './constants.ts';
+import { div, maxMessage, maxRequestInterval, mostRtt } from './constants.ts';
 import { Delays } from './delay.ts';
 import { Host } from './host.ts';
 
 /** The requesting side of a host: the controller over the bytes asked for in the background lane that have not come yet. */
 export class Receiver extends Host {
+  /** The window was full, and a quarter of it was not free since. */
+  held = false;
+
   open(now: number, base = 0): Source {
     return new Source(this, now, base);
   }
 
-  /** True: ask. Otherwise when to try again, or 0 while the window is full: then data say. */
+  /**
+   * True: ask. Otherwise when to try again, or 0 while the window is full: then data say. A window that was full is so until a quarter
+   * of it is free, if that is more than a piece: a message then asks for what that has room for.
+   */
   mayRequest(now: number): true | number {
-    if (this.flight > 0 && this.flight >= this.controller.window) {
+    const { window } = this.controller;
+    const quarter = div(window, 4);
+    this.held = this.flight > 0 && this.flight >= window - (this.held && quarter > maxMessage ? quarter : 0);
+    if (this.held) {
       this.limitedAt = now;
       return 0;
     }
