@@ -145,7 +145,7 @@ func TestProcessorTimeOfATreeHasItsRootIn(t *testing.T) {
 	for _, s := range own.threads {
 		sum += s
 	}
-	if kindOf("/usr/lib/chromium\x00--type=renderer\x00--lang=en\x00") != pageThread || kindOf("chromium\x00--headless\x00") != "" {
+	if kindOf("/usr/lib/chromium --type=renderer --lang=en\x00\x00") != pageThread || kindOf("chromium\x00--type=utility\x00") != "utility" || kindOf("chromium\x00--headless\x00") != "" {
 		t.Error("the processes of a browser are not told apart")
 	}
 	if own.all < 0.02 || sum < 0.02 {

@@ -43,9 +43,10 @@ func tree(root int) spent {
 // pageThread is the name of a page's own thread. To the kernel, the first thread of a process has the name of the program.
 const pageThread = "renderer"
 
-// kindOf is what a browser's process is for, by its command line; empty for the first of them, and for other programs.
+// kindOf is what a browser's process is for, by its command line; empty for the first of them, and for other programs. A process that
+// was forked from another one has put blanks between its arguments.
 func kindOf(cmdline string) string {
-	for arg := range strings.SplitSeq(cmdline, "\x00") {
+	for arg := range strings.FieldsFuncSeq(cmdline, func(r rune) bool { return r == 0 || r == ' ' }) {
 		if kind, is := strings.CutPrefix(arg, "--type="); is {
 			return kind
 		}
