@@ -78,6 +78,9 @@ func (k *checker) places(c *Config) {
 			}
 		}
 	}
+	if c.Tracker.RegionHeader != "" && len(c.Tracker.TrustedProxies) == 0 {
+		k.complain("tracker.region_header", "is believed of trusted proxies alone (name them: tracker.trusted_proxies)")
+	}
 	for i, h := range c.Tracker.WebTorrent.InfoHashes {
 		if _, err := infoHashes([]string{h}); err != nil {
 			k.complain(fmt.Sprintf("tracker.webtorrent.info_hashes[%d]", i), "%q is no info_hash (write 40 digits of hex)", h)

@@ -22,10 +22,14 @@ type proxies struct {
 	trusted    []netip.Prefix // by a header of each request
 	introduces []netip.Prefix // by the PROXY protocol
 	header     string
+	region     string // the header with a viewer's region; empty: there is none
 }
 
+// maxRegion bounds the label of a region, bytes.
+const maxRegion = 32
+
 func newProxies(c TrackerConfig) (p proxies, err error) {
-	p.header = c.ProxyHeader
+	p.header, p.region = c.ProxyHeader, c.RegionHeader
 	if p.trusted, err = prefixes("tracker.trusted_proxies", c.TrustedProxies); err != nil {
 		return p, err
 	}
@@ -61,6 +65,24 @@ func (p *proxies) client(r *http.Request) netip.Addr {
 		addr = hop
 	}
 	return addr
+}
+
+// regionOf is what a trusted proxy calls the place of its client, in lower case; empty: nothing, or no label. Of several headers the last
+// one counts: the proxy wrote it.
+func (p *proxies) regionOf(r *http.Request) string {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if p.region == "" || err != nil || !p.trusts(plainAddr(at.Addr())) {
+		return ""
+	}
+	all := r.Header.Values(p.region)
+	if len(all) == 0 {
+		return ""
+	}
+	label := strings.ToLower(strings.TrimSpace(all[len(all)-1]))
+	if len(label) > maxRegion || strings.ContainsFunc(label, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+		return ""
+	}
+	return label
 }
 
 // hops are the ends of connections that proxies tell of, the nearest last.

@@ -3,6 +3,7 @@ package app
 import (
 	"net/http"
 	"net/netip"
+	"strings"
 	"testing"
 )
 
@@ -44,6 +45,39 @@ func TestClientAddress(t *testing.T) {
 		p := testProxies(t, headerXForwardedFor)
 		if got := p.client(r).String(); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestRegion: what a viewer writes itself says nothing.
+func TestRegion(t *testing.T) {
+	for name, c := range map[string]struct {
+		remote string
+		said   []string
+		want   string
+	}{
+		"a trusted proxy":                     {"10.0.0.1:1", []string{"DE"}, "de"},
+		"a viewer without a proxy":            {"203.0.113.5:1", []string{"DE"}, ""},
+		"a viewer's header before it":         {"10.0.0.1:1", []string{"us", " de "}, "de"},
+		"no header":                           {"10.0.0.1:1", nil, ""},
+		"an empty header":                     {"10.0.0.1:1", []string{""}, ""},
+		"the longest label":                   {"10.0.0.1:1", []string{strings.Repeat("a", maxRegion)}, strings.Repeat("a", maxRegion)},
+		"a longer one":                        {"10.0.0.1:1", []string{strings.Repeat("a", maxRegion+1)}, ""},
+		"a space in it":                       {"10.0.0.1:1", []string{"de by"}, ""},
+		"no ASCII":                            {"10.0.0.1:1", []string{"dé"}, ""},
+		"a proxy with an IPv4-mapped address": {"[::ffff:10.0.0.1]:1", []string{"fr"}, "fr"},
+	} {
+		r := &http.Request{RemoteAddr: c.remote, Header: http.Header{}}
+		for _, s := range c.said {
+			r.Header.Add("CF-IPCountry", s)
+		}
+		p := testProxies(t, headerXForwardedFor)
+		if got := p.regionOf(r); got != "" {
+			t.Errorf("%s: %q without a header to look at", name, got)
+		}
+		p.region = "cf-ipcountry"
+		if got := p.regionOf(r); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

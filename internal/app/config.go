@@ -44,6 +44,7 @@ type TrackerConfig struct {
 	Secret         string   `yaml:"secret" secret:"true"` // base64url, 32 bytes or more; the same on all trackers
 	TrustedProxies []string `yaml:"trusted_proxies"`      // CIDRs whose proxy_header is believed
 	ProxyHeader    string   `yaml:"proxy_header"`         // x-forwarded-for, forwarded: where those name their client
+	RegionHeader   string   `yaml:"region_header"`        // header in which trusted proxies say where a viewer is, such as cf-ipcountry; empty: viewers have no region
 	ProxyProtocol  []string `yaml:"proxy_protocol"`       // CIDRs of balancers that begin each connection with a PROXY header, version 1 or 2
 	CertFile       string   `yaml:"cert_file"`            // TLS certificate of listen, read again when it changes; empty: no TLS
 	KeyFile        string   `yaml:"key_file"`             // and its key

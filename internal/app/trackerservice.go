@@ -103,7 +103,7 @@ func (s *services) openTracker(c tracker.Config, between proxies) (*instance, er
 	}
 	open := &gate{}
 	visitor := func(r *http.Request) tracker.Visitor {
-		return tracker.Visitor{Origin: askedOrigin(r), Address: between.client(r)}
+		return tracker.Visitor{Origin: askedOrigin(r), Address: between.client(r), Region: between.regionOf(r)}
 	}
 	sockets := wsconn.Config{
 		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Crowded: t.Crowded, Log: s.log,
