@@ -75,6 +75,7 @@ type Claims struct {
 	Role      string    // the most that its holder is to others; empty is full
 	Unknown   string    // site.UnknownLineLeech or site.UnknownLineFull; empty: as the site says
 	Upload    int64     // kbit/s that its holder sends to other viewers at most; 0: as the site says
+	Disk      int64     // bytes that its holder's pages keep on the disk; 0: as the site says
 	NotBefore time.Time // zero: at once
 	Expires   time.Time
 }
@@ -88,6 +89,7 @@ type Grant struct {
 	Role      string // never empty
 	Unknown   string // as in Claims
 	Upload    int64  // as in Claims
+	Disk      int64  // as in Claims
 	KeyID     string // of the key that signed
 	Expires   time.Time
 }
@@ -103,6 +105,7 @@ func ParseClaims(payload []byte) (Claims, error) {
 		Site: c.text("site", 1, 32), Subject: c.text("sub", 0, maxSubject), Titles: c.patterns("title", site.MaxTitle), Manifests: c.patterns("manifest", site.MaxKey),
 		Group: c.text("group", 0, maxGroup), Role: c.text("role", 0, maxGroup), Unknown: c.text("unknown_line", 0, maxGroup),
 		Upload:    c.integer("upload_kbps", site.MinUploadKbps, site.MaxUploadKbps),
+		Disk:      c.integer("disk_bytes", 1, site.MaxDiskBytes),
 		NotBefore: c.time("nbf", false), Expires: c.time("exp", true),
 	}
 	if out.Role != "" && !slices.Contains([]string{site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff}, out.Role) {
@@ -227,7 +230,7 @@ func (c Claims) Grant(on, keyID string, now time.Time) (*Grant, error) {
 	case !now.Before(c.Expires):
 		return nil, Refuse(Expired, "Ask for another one.", "The token has run out.")
 	}
-	g := &Grant{Subject: c.Subject, Titles: c.Titles, Manifests: c.Manifests, Group: c.Group, Role: c.Role, Unknown: c.Unknown, Upload: c.Upload, KeyID: keyID, Expires: c.Expires}
+	g := &Grant{Subject: c.Subject, Titles: c.Titles, Manifests: c.Manifests, Group: c.Group, Role: c.Role, Unknown: c.Unknown, Upload: c.Upload, Disk: c.Disk, KeyID: keyID, Expires: c.Expires}
 	if g.Role == "" {
 		g.Role = site.RoleFull
 	}

@@ -120,7 +120,7 @@ func TestKeysSurviveTheirFile(t *testing.T) {
 
 // FuzzClaims: what is read fits its limits, whatever was signed.
 func FuzzClaims(f *testing.F) {
-	f.Add([]byte(`{"site":"demo","exp":1790000300,"nbf":1,"title":["/a*","b"],"manifest":["/a/*"],"group":"g","role":"off","upload_kbps":2000}`))
+	f.Add([]byte(`{"site":"demo","exp":1790000300,"nbf":1,"title":["/a*","b"],"manifest":["/a/*"],"group":"g","role":"off","upload_kbps":2000,"disk_bytes":5000}`))
 	f.Add([]byte(`{"site":"\ud800","exp":1e9,"title":"*"}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -132,7 +132,7 @@ func FuzzClaims(f *testing.F) {
 			}
 			return
 		}
-		if c.Site == "" || len(c.Subject) > maxSubject || len(c.Group) > maxGroup || len(c.Titles) > maxPatterns || len(c.Manifests) > maxPatterns || c.Expires.IsZero() || c.Upload != 0 && (c.Upload < site.MinUploadKbps || c.Upload > site.MaxUploadKbps) {
+		if c.Site == "" || len(c.Subject) > maxSubject || len(c.Group) > maxGroup || len(c.Titles) > maxPatterns || len(c.Manifests) > maxPatterns || c.Expires.IsZero() || c.Upload != 0 && (c.Upload < site.MinUploadKbps || c.Upload > site.MaxUploadKbps) || c.Disk < 0 || c.Disk > site.MaxDiskBytes {
 			t.Fatalf("%+v", c)
 		}
 		if g, err := c.Grant(c.Site, "k", time.Unix(1_790_000_000, 0)); err == nil && g.Role == "" {

@@ -120,6 +120,7 @@ type tokenMintCmd struct {
 	Role     string        `help:"Upper bound of the viewer's role: full, leech, relay-only, off." placeholder:"ROLE"`
 	Unknown  string        `name:"unknown-line" help:"What a phone that does not say how it is connected is, in place of the site's policy: leech, full." placeholder:"ROLE"`
 	Upload   int64         `name:"upload-kbps" help:"What the viewer sends to others at most, kbit/s, 100 to 10000000; the site's cap holds if it is lower." placeholder:"KBPS"`
+	Disk     int64         `name:"disk-bytes" help:"What the viewer's pages keep on the disk at most, bytes, 1 to 1099511627776, in place of the site's policy; 1 keeps nothing." placeholder:"BYTES"`
 	Life     time.Duration `help:"How long the token is valid." default:"5m"`
 	After    time.Duration `help:"Time from now until the token becomes valid." default:"0s"`
 }
@@ -145,7 +146,7 @@ func (c *tokenMintCmd) Run(r *run) error {
 		return cmdline.Usage(fmt.Errorf("token mint: %s %w", c.Key, err))
 	}
 	now := time.Now()
-	claims := access.Claims{Site: c.Site, Subject: c.Sub, Titles: c.Title, Manifests: c.Manifest, Group: c.Group, Role: c.Role, Unknown: c.Unknown, Upload: c.Upload, Expires: now.Add(c.After + c.Life)}
+	claims := access.Claims{Site: c.Site, Subject: c.Sub, Titles: c.Title, Manifests: c.Manifest, Group: c.Group, Role: c.Role, Unknown: c.Unknown, Upload: c.Upload, Disk: c.Disk, Expires: now.Add(c.After + c.Life)}
 	if c.After > 0 {
 		claims.NotBefore = now.Add(c.After)
 	}
@@ -204,7 +205,7 @@ func (c *tokenVerifyCmd) Run(r *run) error {
 		titles = []string{"*"}
 	}
 	return printJSON(r, map[string]any{
-		"site": c.Site, "subject": grant.Subject, "titles": titles, "manifests": append([]string{}, grant.Manifests...), "group": grant.Group, "role": grant.Role, "unknown_line": grant.Unknown, "upload_kbps": grant.Upload, "key_id": grant.KeyID,
+		"site": c.Site, "subject": grant.Subject, "titles": titles, "manifests": append([]string{}, grant.Manifests...), "group": grant.Group, "role": grant.Role, "unknown_line": grant.Unknown, "upload_kbps": grant.Upload, "disk_bytes": grant.Disk, "key_id": grant.KeyID,
 		"expires": grant.Expires.UTC().Format(time.RFC3339), "seconds_left": int(grant.Expires.Sub(now).Seconds()),
 	})
 }

@@ -113,8 +113,10 @@ func Sign(claims access.Claims, key access.Key) (string, error) {
 			all[name] = value
 		}
 	}
-	if claims.Upload != 0 {
-		all["upload_kbps"] = claims.Upload
+	for name, value := range map[string]int64{"upload_kbps": claims.Upload, "disk_bytes": claims.Disk} {
+		if value != 0 {
+			all[name] = value
+		}
 	}
 	var with any = key.Private
 	method := jwt.SigningMethod(jwt.SigningMethodEdDSA)

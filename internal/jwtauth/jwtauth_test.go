@@ -24,14 +24,14 @@ func TestWhatIsSignedIsGranted(t *testing.T) {
 	for _, alg := range []string{access.EdDSA, access.HS256} {
 		key := newKey(t, alg, "one")
 		claims := access.Claims{
-			Site: "demo", Subject: "s", Titles: []string{"/a", "/b/*"}, Group: "g", Role: "leech", Unknown: "full", Upload: 2000, NotBefore: now.Add(-time.Minute), Expires: now.Add(time.Minute),
+			Site: "demo", Subject: "s", Titles: []string{"/a", "/b/*"}, Group: "g", Role: "leech", Unknown: "full", Upload: 2000, Disk: 3000, NotBefore: now.Add(-time.Minute), Expires: now.Add(time.Minute),
 		}
 		token, err := Sign(claims, key)
 		if err != nil {
 			t.Fatal(err)
 		}
 		g, err := Check(token, "demo", access.Keys{newKey(t, alg, "other"), key.Checking()}, now)
-		if err != nil || g.KeyID != "one" || g.Subject != "s" || g.Group != "g" || g.Role != "leech" || g.Unknown != "full" || g.Upload != 2000 || !g.Expires.Equal(claims.Expires) || !g.Covers("/b/c") || g.Covers("/c") {
+		if err != nil || g.KeyID != "one" || g.Subject != "s" || g.Group != "g" || g.Role != "leech" || g.Unknown != "full" || g.Upload != 2000 || g.Disk != 3000 || !g.Expires.Equal(claims.Expires) || !g.Covers("/b/c") || g.Covers("/c") {
 			t.Errorf("%s: %+v, %v", alg, g, err)
 		}
 		header, text, err := Peek(token)

@@ -26,6 +26,7 @@ type vectors struct {
 			Role      string
 			Unknown   string `json:"unknown_line"`
 			Upload    int64  `json:"upload_kbps"`
+			Disk      int64  `json:"disk_bytes"`
 		}
 	}
 }
@@ -66,7 +67,7 @@ func TestVectors(t *testing.T) {
 			continue
 		}
 		want := c.Grant
-		if g.KeyID != want.KeyID || g.Expires.Unix() != want.Expires || g.Subject != want.Subject || g.Group != want.Group || g.Role != want.Role || g.Unknown != want.Unknown || g.Upload != want.Upload || !equal(g.Titles, want.Titles) || !equal(g.Manifests, want.Manifests) {
+		if g.KeyID != want.KeyID || g.Expires.Unix() != want.Expires || g.Subject != want.Subject || g.Group != want.Group || g.Role != want.Role || g.Unknown != want.Unknown || g.Upload != want.Upload || g.Disk != want.Disk || !equal(g.Titles, want.Titles) || !equal(g.Manifests, want.Manifests) {
 			t.Errorf("%s: %+v, want %+v", c.Name, g, want)
 		}
 	}

@@ -98,6 +98,7 @@ const (
 	MaxLinks            = 32
 	MinUploadKbps       = 100 // below, a viewer's requesters would take it for stalled: let it be a leech
 	MaxUploadKbps       = 10_000_000
+	MaxDiskBytes        = 1 << 40
 	DefaultControlGroup = 30 // permille, of a site that an operator wrote down
 )
 
@@ -119,5 +120,6 @@ type Policy struct {
 	SignedManifests      string `yaml:"signed_manifests,omitempty" json:"signed_manifests"`   // SignedOff (default), SignedShare
 	UnknownLine          string `yaml:"unknown_line,omitempty" json:"unknown_line"`           // UnknownLineLeech (default), UnknownLineFull: phones that do not say how they are connected
 	UploadKbps           int64  `yaml:"upload_kbps,omitempty" json:"-"`                       // kbit/s that one viewer sends to others at most, 100–10000000; 0: no cap
+	DiskBytes            int64  `yaml:"disk_bytes,omitempty" json:"-"`                        // bytes of films that a page keeps on its viewer's disk at most, 1–1099511627776; 0: pages keep nothing
 	MaxLinks             int    `yaml:"max_links,omitempty" json:"max_links"`                 // links of one viewer, 1–32; 0 is 16
 }

@@ -137,6 +137,8 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"policy.certify_from", func(c *Config) { c.Policy.CertifyFrom = -1 }},
 		{"policy.upload_kbps", func(c *Config) { c.Policy.UploadKbps = MinUploadKbps - 1 }},
 		{"policy.upload_kbps", func(c *Config) { c.Policy.UploadKbps = -1 }},
+		{"policy.disk_bytes", func(c *Config) { c.Policy.DiskBytes = -1 }},
+		{"policy.disk_bytes", func(c *Config) { c.Policy.DiskBytes = MaxDiskBytes + 1 }},
 		{"policy.costly_titles", func(c *Config) { c.Policy.CostlyTitles = "never" }},
 		{"policy.control_group_permille", func(c *Config) { c.Policy.ControlGroupPermille = 1001 }},
 		{"policy.max_links", func(c *Config) { c.Policy.MaxLinks = 33 }},

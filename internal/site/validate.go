@@ -247,6 +247,7 @@ func (c *Config) checkNumbers() *FieldError {
 		{"policy.hold_back_permille", int64(c.Policy.HoldBackPermille), 0, 1000},
 		{"policy.control_group_permille", int64(c.Policy.ControlGroupPermille), 0, 1000},
 		{"policy.upload_kbps", c.Policy.UploadKbps, leastUpload, MaxUploadKbps},
+		{"policy.disk_bytes", c.Policy.DiskBytes, 0, MaxDiskBytes},
 		{"policy.max_links", int64(c.Policy.MaxLinks), 1, MaxLinks},
 	} {
 		if f.v < f.min || f.v > f.max {

@@ -137,15 +137,16 @@ func (s *session) replaced() {
 // the same at every tracker.
 func policyOf(c *configured.Site, session signal.ID, grant *access.Grant) signal.Policy {
 	p := c.Config().Policy
-	role, unknown, upload := p.Role, p.UnknownLine, p.UploadKbps
+	role, unknown, upload, disk := p.Role, p.UnknownLine, p.UploadKbps, p.DiskBytes
 	if grant != nil {
 		if grant.Upload != 0 && (upload == 0 || grant.Upload < upload) {
 			upload = grant.Upload
 		}
-		role, unknown = configured.NarrowRole(role, grant.Role), cmp.Or(grant.Unknown, unknown)
+		role, unknown, disk = configured.NarrowRole(role, grant.Role), cmp.Or(grant.Unknown, unknown), cmp.Or(grant.Disk, disk)
 	}
 	return signal.Policy{
 		Role: role, ControlGroup: swarm.Draw(session) < p.ControlGroupPermille, Prefetch: p.Prefetch == configured.PrefetchAllow, WasteBytes: p.WasteBytes,
 		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests, UploadKbps: upload, UnknownLine: unknown,
+		DiskBytes: disk,
 	}
 }

@@ -91,6 +91,7 @@ var (
 	defPrefetched     = def(metric.Counter, "leeway_viewer_prefetched_bytes_total", "Bytes that viewers received in the background lane", site)
 	defPrefetchWasted = def(metric.Counter, "leeway_viewer_prefetch_wasted_bytes_total", "Bytes fetched ahead and never played", site)
 	defPromotions     = def(metric.Counter, "leeway_viewer_promotions_total", "Background requests that became foreground", site)
+	defDisk           = def(metric.Counter, "leeway_viewer_disk_bytes_total", "Bytes of segments that viewers read from their own disks", site)
 	defYields         = def(metric.Counter, "leeway_viewer_yields_total", "Times that a viewer's window fell to the floor for delay", site)
 	defSlowdowns      = def(metric.Counter, "leeway_viewer_slowdowns_total", "Slowdowns, in which a viewer's queue drains", site)
 	defQueuing        = spread("leeway_viewer_queuing_delay_seconds", "Queue that viewers measure on their uplinks, once a report", 0.001, 0.003, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.5, 1)
@@ -109,7 +110,7 @@ func Metrics() []*metric.Def {
 	return []*metric.Def{
 		defSessions, defSwarms, defMembers, defViewers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defLearned, defUnlearned, defSignals, defSignalRefused, defDeliveries, defSeedRefused, defMoves, defTrackers, defRevocations, defOff, defUnshared, defClamped, defReports, defBans, defManifests, defHandle,
 		defReceived, defCredited, defUploaded, defSegments, defParts, defPartHops, defPartLost, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
-		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
+		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defDisk, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
 		defPlayedBits, defSwitches, defStartup, defLiveLag, defContradictions, defLinkFailures,
 		defTitleViewers, defTitleReceived,
 	}

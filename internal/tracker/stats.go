@@ -101,6 +101,7 @@ func (s *session) stats(m *signal.Stats) {
 	add(defPrefetched, c.bytes(m.PrefetchedBytes), site)
 	add(defPrefetchWasted, c.bytes(m.PrefetchWasted), site)
 	add(defPromotions, c.count(m.Promotions), site)
+	add(defDisk, c.bytes(m.DiskBytes), site)
 	if m.Pacing != nil {
 		c.pacing(s.t.cfg.Metrics, m.Pacing, site)
 	}

@@ -64,6 +64,19 @@ func TestATokenCapsUploads(t *testing.T) {
 	}
 }
 
+// TestATokenSaysWhatPagesKeep: a claim goes before the site's policy, in both directions.
+func TestATokenSaysWhatPagesKeep(t *testing.T) {
+	for _, c := range []struct{ site, claim, want int64 }{{0, 0, 0}, {0, 500, 500}, {500, 0, 500}, {500, 2000, 2000}, {2000, 1, 1}} {
+		t.Run(fmt.Sprint(c.site, c.claim), func(t *testing.T) {
+			_, n, b := guarded(t, nil, configured.Policy{DiskBytes: c.site})
+			key := b.key(access.EdDSA, "one")
+			if _, welcome := n.enter(b.token(key, access.Claims{Disk: c.claim}), ""); welcome.Policy.DiskBytes != c.want {
+				t.Errorf("%+v gives %d", c, welcome.Policy.DiskBytes)
+			}
+		})
+	}
+}
+
 // TestATokenSaysWhatAnUnknownLineIs has a token's claim go before the site's policy, in both directions.
 func TestATokenSaysWhatAnUnknownLineIs(t *testing.T) {
 	for _, site := range []string{configured.UnknownLineLeech, configured.UnknownLineFull} {

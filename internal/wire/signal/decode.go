@@ -240,7 +240,7 @@ func decodeStats(id int, f fields) Message {
 		Segments: f.counts("segments", metric.Sources), Parts: f.counts("parts", StatParts), Reasons: f.counts("reasons", metric.Reasons),
 		UnlistedQuery: f.parameters("unlisted_query"), DuplicateBytes: n("duplicate_bytes"), WastedBytes: n("wasted_bytes"), RejectedBytes: n("rejected_bytes"),
 		Lanes: f.counts("lanes", metric.Lanes), Pacing: f.pacing("pacing"),
-		PrefetchedBytes: n("prefetched_bytes"), PrefetchWasted: n("prefetch_wasted_bytes"), Promotions: n("promotions"),
+		PrefetchedBytes: n("prefetched_bytes"), PrefetchWasted: n("prefetch_wasted_bytes"), Promotions: n("promotions"), DiskBytes: n("disk_bytes"),
 		Stalls: n("stalls"), StallMs: n("stall_ms"), PlayedMs: n("played_ms"), PlayedBits: n("played_bits"), Switches: n("switches"),
 		StartupMs: n("startup_ms"), LiveMs: n("live_ms"), LiveLag: n("live_lag"), Contradictions: n("contradictions"), Disputes: n("disputes"), LinkFailures: f.counts("link_failures", FailReasons),
 		Peers: f.peerStats("peers"),
@@ -351,6 +351,7 @@ func (f fields) policy(name string) Policy {
 		Relay: p.oneOf("relay", true, []string{"allow", "never"}), Local: p.oneOf("local", true, []string{"ask", "never", "if-granted"}),
 		SignedManifests: p.oneOf("signed_manifests", true, []string{"off", "share"}),
 		UploadKbps:      p.integer("upload_kbps", false, 0, MaxInteger),
+		DiskBytes:       p.integer("disk_bytes", false, 0, MaxInteger),
 		UnknownLine:     cmp.Or(p.oneOf("unknown_line", false, []string{"leech", "full"}), "leech"),
 	}
 }

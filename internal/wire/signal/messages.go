@@ -77,6 +77,7 @@ type Policy struct {
 	Local           string `json:"local"`                  // ask, never, if-granted
 	SignedManifests string `json:"signed_manifests"`       // off, share
 	UploadKbps      int64  `json:"upload_kbps,omitempty"`  // kbit/s that it may send to other viewers; 0: any
+	DiskBytes       int64  `json:"disk_bytes,omitempty"`   // bytes that a page may keep on its viewer's disk; 0: none
 	UnknownLine     string `json:"unknown_line,omitempty"` // leech, full; not said by older trackers, which is leech
 }
 
@@ -215,6 +216,7 @@ type Stats struct {
 	PrefetchedBytes int64            `json:"prefetched_bytes,omitempty"`
 	PrefetchWasted  int64            `json:"prefetch_wasted_bytes,omitempty"`
 	Promotions      int64            `json:"promotions,omitempty"` // background requests that became foreground
+	DiskBytes       int64            `json:"disk_bytes,omitempty"` // of segments that were read from the viewer's own disk
 	Stalls          int64            `json:"stalls,omitempty"`
 	StallMs         int64            `json:"stall_ms,omitempty"`
 	PlayedMs        int64            `json:"played_ms,omitempty"`
