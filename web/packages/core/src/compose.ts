@@ -2,6 +2,7 @@
 
 import { type Background, createBackground } from './background/index.ts';
 import { pageAlarm } from './browser/alarm.ts';
+import { cacheBytes } from './browser/memory.ts';
 import { onMoved } from './browser/moved.ts';
 import { pageTabs } from './browser/tabs.ts';
 import { createEngine } from './engine.ts';
@@ -20,6 +21,7 @@ export const composeEngine: CreateEngine = (context, { clock, crypto, random }) 
     clock,
     crypto,
     onMoved,
+    cacheBytes: cacheBytes(),
     loadSeldom,
     background() {
       background ??= createBackground({ clock, random, alarm: pageAlarm(), tabs: pageTabs });
