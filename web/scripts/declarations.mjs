@@ -20,6 +20,7 @@ export const packages = [
     parts: [
       { file: 'compose', source: 'src/compose.ts' },
       { file: 'seldom', source: 'src/seldom.ts' },
+      { file: 'disk', source: 'src/disk.ts' },
     ],
   },
   { folder: 'hlsjs', name: '@leeway/hlsjs', entries: [{ file: 'index', source: 'src/index.ts' }] },

@@ -24,7 +24,7 @@ const documents = [
 const always = ['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'package.json'];
 const dropin = Object.values(await scripts());
 const more = {
-  core: ['dist/compose.js', 'dist/compose.js.map', 'dist/seldom.js', 'dist/seldom.js.map'],
+  core: ['compose', 'disk', 'seldom'].flatMap((name) => [`dist/${name}.js`, `dist/${name}.js.map`]),
   leeway: ['dist/leeway.d.ts', ...dropin.map(({ name }) => `dist/${name}`)],
 };
 
@@ -292,6 +292,7 @@ async function checkModules(project) {
   for (const [file, name] of [
     ['compose.js', 'composeEngine'],
     ['seldom.js', 'createStreams'],
+    ['disk.js', 'openDisk'],
   ]) {
     const later = Object.values(split.metafile.outputs).find(({ entryPoint }) => entryPoint?.endsWith(file));
     assert(later?.exports.includes(name), `a bundler that splits does not keep ${file} apart`);

@@ -73,13 +73,13 @@ async function made(entry, { define = {}, plugins = [] } = {}) {
   return { codes, code: smallest(codes), inputs: Object.keys(metafile.inputs), holds };
 }
 
-/** What the engine loads. Its hash is there, and not in the first script. */
-const later = 'seldom';
+/** What the engine loads. Their hashes are there, and not in the first script. */
+const later = ['seldom', 'disk'];
 
 /** Stand for the hashes of the parts in the first script. */
 const unknown = Object.fromEntries(
   Object.keys(parts)
-    .filter((part) => part !== later)
+    .filter((part) => !later.includes(part))
     .map((part) => [part, `<hash of ${part}>`]),
 );
 
@@ -94,8 +94,12 @@ export async function scripts() {
     name: `leeway-${version}-${name}.js`,
     ...(await made(`src/parts/${name}.ts`, { define, plugins: [handedOn] })),
   });
-  const all = { [later]: await part(later) };
-  const define = { buildVersion, seldomHash: JSON.stringify(integrityOf(all[later].code)) };
+  const all = {};
+  const define = { buildVersion };
+  for (const name of later) {
+    all[name] = await part(name);
+    define[`${name}Hash`] = JSON.stringify(integrityOf(all[name].code));
+  }
   for (const name in unknown) {
     all[name] = await part(name, define);
     codes = codes.map((code) => code.replace(unknown[name], integrityOf(all[name].code)));

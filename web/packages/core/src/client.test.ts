@@ -309,3 +309,36 @@ describe('a title', () => {
     expect(contexts[0]!.uploads()).toBe(role === 'full');
   });
 });
+
+describe('what is kept on the disk', () => {
+  test.each([
+    ['is deleted when consent is withdrawn', { disk_bytes: 1_000 }, 1],
+    ['is looked for only where the site lets pages keep something', {}, 0],
+  ])('%s', async (_, policy, cleared) => {
+    const { leeway, enter, loads } = setUp();
+    leeway.start();
+    leeway.open(manifest);
+    await enter({ policy });
+    leeway.consent(false);
+    await settle();
+    expect(loads.cleared).toBe(cleared);
+  });
+
+  test('is deleted when the page says so; what fails is said and not thrown', async () => {
+    const { leeway, loads, codes } = setUp();
+    await leeway.clear();
+    expect([loads.cleared, codes()]).toEqual([1, []]);
+    loads.failing = true;
+    await leeway.clear();
+    expect(codes()).toEqual(['internal']);
+  });
+
+  test('may be more than a page wants', async () => {
+    const { leeway, enter, joined, contexts } = setUp({ disk: false });
+    leeway.start();
+    leeway.open(manifest);
+    await enter({ policy: { disk_bytes: 1_000 } });
+    await joined();
+    expect(contexts[0]!.ahead().disk_bytes).toBe(false);
+  });
+});

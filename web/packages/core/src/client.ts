@@ -33,6 +33,8 @@ export interface LeewayOptions {
   consent?: 'required' | 'given';
   /** False: nothing is fetched before the player asks for it, whatever the site allows. */
   prefetch?: boolean;
+  /** False: nothing is kept on the viewer's disk, whatever the site allows. */
+  disk?: boolean;
 }
 
 export interface LeewayStats {
@@ -57,6 +59,8 @@ export interface Leeway {
   stop(): void;
   /** The viewer's consent, or its withdrawal (which stops everything until it is given again). */
   consent(given: boolean): void;
+  /** Deletes what pages of this origin have kept on the viewer's disk. The withdrawal of consent does so, too. */
+  clear(): Promise<void>;
   /** A player has opened a manifest. `file`: it is a file that is shared as it is, and a title of its own. */
   open(manifest: string, options?: { title?: string; file?: boolean }): Playback;
   on<K extends keyof LeewayEvents>(event: K, listener: (detail: LeewayEvents[K]) => void): () => void;
@@ -72,6 +76,8 @@ export interface ClientParts {
   version: string;
   /** Fetches what engines are made with; the tracker has it if no other source does. */
   loadEngine(tracker: string): Promise<CreateEngine>;
+  /** Deletes what is kept on the disk; the tracker has the script for it if no other source does. */
+  clear(tracker: string): Promise<void>;
   rules(welcome: Welcome): SiteRules;
   hasCredential(url: string): boolean;
 }
@@ -229,13 +235,10 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       );
     } else {
       session = createSession({
+        ...o,
+        ...environment,
         url: url.href,
         client: `leeway-js/${version}`,
-        site: o.site,
-        token: o.token,
-        clock,
-        random: environment.random,
-        openSocket: environment.openSocket,
         handlers,
       });
       releases = [
@@ -280,11 +283,10 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     if (known || !session || session.state === 'refused') return known;
     const title = createTitle({
       ...parts,
+      ...o,
       manifest,
       title: explicit,
       file,
-      hasToken: o.token !== undefined,
-      prefetch: o.prefetch !== false,
       session,
       credit,
       events,
@@ -318,10 +320,12 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       if (consented === given || state === 'stopped') return;
       consented = given;
       if (!given) {
+        if (welcome?.policy.disk_bytes) void client.clear();
         end();
         setState('idle');
       } else if (started) client.start();
     },
+    clear: () => parts.clear(o.tracker).catch((error) => caught('clear', error)),
     open(manifest, options) {
       const { title: explicit = o.title, file } = options ?? {};
       // Two players of one manifest share a membership; the fragment is no part of it.

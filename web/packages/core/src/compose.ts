@@ -6,7 +6,7 @@ import { cacheBytes } from './browser/memory.ts';
 import { onMoved } from './browser/moved.ts';
 import { pageTabs } from './browser/tabs.ts';
 import { createEngine } from './engine.ts';
-import { loadSeldom } from './later.ts';
+import { loadDisk, loadSeldom } from './later.ts';
 import { inspection } from './link/inspect.ts';
 import type { CreateEngine } from './title/options.ts';
 
@@ -23,6 +23,7 @@ export const composeEngine: CreateEngine = (context, { clock, crypto, random }) 
     onMoved,
     cacheBytes: cacheBytes(),
     loadSeldom,
+    loadDisk,
     background() {
       background ??= createBackground({ clock, random, alarm: pageAlarm(), tabs: pageTabs });
       return background;

@@ -1,6 +1,7 @@
 /** Peer delivery of one joined title: the schedule decides, this does. */
 
 import { complete, createCache } from './cache/cache.ts';
+import type { Disk } from './disk/disk.ts';
 import type { EngineDeps } from './enginedeps.ts';
 import { createEmitter } from './events.ts';
 import type { Engine, EngineEvents, Reason, SegmentResult } from './ports.ts';
@@ -169,6 +170,14 @@ export const createEngine = (deps: EngineDeps): Engine => {
     fromOrigin: verification.origin,
   });
 
+  let disk: Disk | undefined;
+  if (deps.ahead?.().disk_bytes) {
+    const needDisk = createSeldom(shared, deps.loadDisk!);
+    needDisk((open) => {
+      disk = open(shared, { ...deps, verification, lists });
+    });
+  }
+
   const greeting = createGreeting({
     ...deps,
     cache,
@@ -263,6 +272,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       s = newSegment('', '', request, rendition, bitrate);
       plain.add(s);
     }
+    await disk?.asked(s, request);
     if (isOver()) return;
     for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
     loads.ask(s, load);
@@ -366,6 +376,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       silence.stop();
       lists.stop();
       lowLatency?.leave();
+      disk?.stop();
       // What the player waits for still comes, from the origin.
       for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
       for (const p of linked()) p.drop('shutdown', byeLeaving);

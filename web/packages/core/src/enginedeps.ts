@@ -1,6 +1,7 @@
 /** What an engine is made of. */
 
 import type { Background } from './background/index.ts';
+import type { OpenDisk } from './disk/disk.ts';
 import type { Clock, Crypto } from './ports.ts';
 import type { Action } from './schedule/action.ts';
 import type { Policy, ScheduleInput } from './schedule/input.ts';
@@ -37,6 +38,8 @@ export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
   ahead?(): AheadRules;
   /** Has the script come of what is seldom needed; left out: there is none of that. */
   loadSeldom?(): Promise<Seldom>;
+  /** Has the script come that keeps segments on the disk. It is asked for where the site lets a page do so. */
+  loadDisk?(): Promise<OpenDisk>;
   /** Sees every input of the schedule and what came of it. */
   record?(input: ScheduleInput, actions: Action[]): void;
 }

@@ -10,7 +10,7 @@
 
 import { browserEnvironment } from './browser/environment.ts';
 import { createClient, type Leeway, type LeewayOptions } from './client.ts';
-import { loadEngine } from './load.ts';
+import { clear, loadEngine } from './load.ts';
 import { hasCredential, SiteRules } from './segment/index.ts';
 
 export type { Leeway, LeewayOptions, LeewayStats } from './client.ts';
@@ -51,6 +51,7 @@ export function createLeeway(options: LeewayOptions): Leeway {
     environment: browserEnvironment(),
     version,
     loadEngine,
+    clear,
     rules: ({ site }) => new SiteRules(site),
     hasCredential,
   });

@@ -223,6 +223,8 @@ export interface StatsDelta {
   prefetched_bytes: number;
   prefetch_wasted_bytes: number;
   promotions: number;
+  /** Bytes of segments that were read from the disk. */
+  disk_bytes?: number;
 }
 
 /** Of single viewers, by their IDs as the tracker spells them; not among totals. */

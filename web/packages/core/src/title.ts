@@ -73,7 +73,6 @@ export function createTitle(o: TitleOptions): Title {
 
   const member = createMembership(o, {
     line,
-    credit: o.credit,
     range: () => range,
     next: () => loading.next(),
     linkFailed: report.linkFailed,
@@ -81,14 +80,7 @@ export function createTitle(o: TitleOptions): Title {
     sendStats,
   });
   const { links } = member;
-  const loading = createLoading({
-    clock,
-    line,
-    credit: o.credit,
-    ...member,
-    bypass,
-    caught: o.caught,
-  });
+  const loading = createLoading({ ...o, ...member, clock, line, bypass });
 
   return {
     ...member,

@@ -177,7 +177,7 @@ test('the packed scripts find the player, join, and fetch and run the engine', a
   await new Promise(setImmediate);
   // The second script lies beside the first, on the page's host; the tracker has it too.
   const integrity = `sha256-${createHash('sha256').update(engine.code).digest('base64')}`;
-  const name = `${engine.name}?${integrity.slice(-9, -1)}`;
+  const name = `${engine.name}?${integrity.slice(-9)}`;
   expect(page.elements).toMatchObject([
     { src: `https://video.example.com/static/${name}`, integrity, crossOrigin: 'anonymous', nonce: 'abc' },
   ]);
@@ -252,7 +252,7 @@ async function playsParts(page: Page, playback: Playback, { name, code }: Awaite
   const fromOrigin = { source: 'origin', reason: 'no-holder', bytes: { origin: 1000, seed: 0, peer: 0 }, status: 200 };
   expect(await load()).toMatchObject(fromOrigin);
   const integrity = `sha256-${createHash('sha256').update(code).digest('base64')}`;
-  const src = `https://t.example.com/${name}?${integrity.slice(-9, -1)}`;
+  const src = `https://t.example.com/${name}?${integrity.slice(-9)}`;
   expect(page.elements.slice(2)).toMatchObject([{ src, integrity, crossOrigin: 'anonymous', nonce: 'abc' }]);
   page.run(page.elements[2]!, code);
   await new Promise(setImmediate);
@@ -266,7 +266,7 @@ test('the packed scripts find each player whose adapter is a part, fetch that pa
   runInNewContext(script.code, page.window);
   page.window.shaka = { Player: class {} };
   const integrity = `sha256-${createHash('sha256').update(parts.shaka.code).digest('base64')}`;
-  const src = `https://video.example.com/static/${parts.shaka.name}?${integrity.slice(-9, -1)}`;
+  const src = `https://video.example.com/static/${parts.shaka.name}?${integrity.slice(-9)}`;
   expect(page.elements).toMatchObject([{ src, integrity, crossOrigin: 'anonymous', nonce: 'abc' }]);
   const told: { code: string; message: string }[] = [];
   (page.window.leeway as { on(name: string, f: (notice: never) => void): void }).on('notice', (n) => told.push(n));
@@ -290,7 +290,7 @@ test('the packed script loads the part for files where a page fetches one, and f
     request: { credentials: 'include', headers: { 'x-key': 'k' } },
   });
   const integrity = `sha256-${createHash('sha256').update(more.code).digest('base64')}`;
-  const name = `${more.name}?${integrity.slice(-9, -1)}`;
+  const name = `${more.name}?${integrity.slice(-9)}`;
   expect(page.elements).toMatchObject([{ src: `https://video.example.com/static/${name}`, integrity }]);
   page.elements[0]!.onerror();
   await new Promise(setImmediate);

@@ -161,6 +161,7 @@ describe('the script tag', () => {
       token: expect.any(Function),
       consent: 'required',
       prefetch: true,
+      disk: true,
       debug: true,
     });
   });
@@ -184,6 +185,7 @@ describe('the script tag', () => {
     });
     expect(readTag({}, '').tracker).toBe('');
     expect(readTag({ prefetch: 'off' }, '').prefetch).toBe(false);
+    expect(readTag({ disk: 'off' }, '').disk).toBe(false);
   });
 
   test.each([

@@ -10,8 +10,8 @@ import type { CreateEngine } from '../../core/src/title/options.ts';
 import type parts from '../parts.json';
 import { fetchFrom, own, type PartScript as Script } from './script.ts';
 
-/** A script that is loaded where it is needed. The engine loads `seldom` itself (`later.ts`). */
-export type Part = Exclude<keyof typeof parts, 'seldom'>;
+/** A script that is loaded where it is needed. The engine loads the others itself (`later.ts`). */
+export type Part = Exclude<keyof typeof parts, 'seldom' | 'disk'>;
 
 /** Written by the build: what each part must hash to, as `integrity` has it, and the version in its name. */
 declare const hashes: Record<Part, string>;
@@ -32,7 +32,7 @@ const media = { deadlineMs, observePlayback };
 export async function loadPart<T>(tracker: string, part: Part): Promise<T> {
   const integrity = hashes[part];
   // The query is for caches: a version is built often.
-  const file = `leeway-${buildVersion}-${part}.js?${integrity.slice(-9, -1)}`;
+  const file = `leeway-${buildVersion}-${part}.js?${integrity.slice(-9)}`;
   const host = tracker.replace(/^ws/i, 'http');
   const [beside, there] = [own?.src || host, host].map((base) => new URL(file, base).href) as [string, string];
   return fetchFrom<T>(beside, integrity, { media }).catch((error) => {
@@ -42,3 +42,6 @@ export async function loadPart<T>(tracker: string, part: Part): Promise<T> {
 }
 
 export const loadEngine = (tracker: string): Promise<CreateEngine> => loadPart(tracker, 'engine');
+
+export const clear = async (tracker: string): Promise<void> =>
+  (await loadPart<{ clear(): Promise<void> }>(tracker, 'more')).clear();

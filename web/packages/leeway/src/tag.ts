@@ -8,12 +8,13 @@ export interface TagOptions {
   token?: () => string;
   consent: 'required' | 'given';
   prefetch: boolean;
+  disk: boolean;
   /** Where viewers see a badge. */
   badge?: string;
   debug: boolean;
 }
 
-/** Reads `data-tracker`, `data-site`, `data-title`, `data-token`, `data-consent`, `data-prefetch`, `data-badge`, `data-debug` of a script tag. */
+/** Reads `data-tracker`, `data-site`, `data-title`, `data-token`, `data-consent`, `data-prefetch`, `data-disk`, `data-badge`, `data-debug` of a script tag. */
 export function readTag(data: Record<string, string | undefined>, source: string): TagOptions {
   const text = (value: string | undefined) => value?.trim() || undefined;
   return {
@@ -26,6 +27,7 @@ export function readTag(data: Record<string, string | undefined>, source: string
       (data.consent !== undefined && data.consent !== 'given') || isSwitchedOff(data.badge) ? 'required' : 'given',
     badge: data.badge,
     prefetch: data.prefetch !== 'off',
+    disk: data.disk !== 'off',
     debug: data.debug !== undefined && data.debug !== 'false',
   };
 }

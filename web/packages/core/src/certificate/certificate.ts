@@ -102,7 +102,10 @@ function parse(raw: Uint8Array, magic: string, most: number): Certificate | 'mal
 }
 
 /** Whether a revocation withdraws a certificate. */
-export const withdraws = (revocations: readonly Revocation[], c: Certificate): boolean =>
+export const withdraws = (
+  revocations: readonly Revocation[],
+  c: Pick<Certificate, 'site' | 'name' | 'keyId' | 'issuedAt'>,
+): boolean =>
   revocations.some((r) =>
     'site' in r ? r.site === c.site && c.name.startsWith(r.prefix) && c.issuedAt < r.minIssuedAt : r.keyId === c.keyId,
   );

@@ -45,6 +45,8 @@ export interface Policy {
   waste_bytes: number;
   /** kbit/s that it may send to others; 0 or left out: any. */
   upload_kbps?: number | undefined;
+  /** Bytes of segments that it may keep on its disk; 0 or left out: none. */
+  disk_bytes?: number | undefined;
   max_links: number;
   relay: 'allow' | 'never';
   local: 'ask' | 'never' | 'if-granted';
@@ -227,6 +229,7 @@ const policy = object<Policy>({
   prefetch: off,
   waste_bytes: or(ms, 0),
   upload_kbps: or(ms),
+  disk_bytes: or(ms),
   max_links: integer(0, 1024),
   relay: one('allow', 'never'),
   local: one('ask', 'never', 'if-granted'),

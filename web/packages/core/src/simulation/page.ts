@@ -280,6 +280,7 @@ class Page {
           await this.wait(10 + 30 * draw());
           return makeEngine;
         },
+        clear: async () => {},
         rules: ({ site }) => new SiteRules(site),
         hasCredential,
       },

@@ -17,10 +17,11 @@ export interface Stats {
   /** A seed does not know a segment, by the query parameters in its name. */
   unlisted(parameters: string[]): void;
   segment(source: Source, reason: Reason | undefined): void;
-  add<K extends { [F in keyof StatsDelta]-?: StatsDelta[F] extends number ? F : never }[keyof StatsDelta] | 'parts'>(
-    field: K,
-    n: StatsDelta[K] & {},
-  ): void;
+  add<
+    K extends
+      | { [F in keyof StatsDelta]-?: StatsDelta[F] extends number | undefined ? F : never }[keyof StatsDelta]
+      | 'parts',
+  >(field: K, n: StatsDelta[K] & {}): void;
   /** Bytes that came and are of no use, in that lane. */
   wasted(bytes: number, lane: number): void;
 }

@@ -25,7 +25,7 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
     visibility: () => {},
   };
   /** How often the engine's script was asked for, and whether it comes. */
-  const loads = { engine: 0, failing: false };
+  const loads = { engine: 0, failing: false, cleared: 0 };
   const released = vi.fn();
   let bytes = 0;
   const environment: Environment = {
@@ -72,6 +72,10 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
           engines.push(new FakeEngine());
           return engines.at(-1)!;
         };
+      },
+      clear: async () => {
+        loads.cleared++;
+        if (loads.failing) throw new Error('no script');
       },
       rules: ({ site }) => new SiteRules(site),
       hasCredential,

@@ -3,7 +3,7 @@ import type { Reason } from '../ports.ts';
 import type { Welcome } from '../session/messages.ts';
 import { createDelivery } from './delivery.ts';
 
-const setUp = (policy: object = {}, metered = false, prefetch = true) => {
+const setUp = (policy: object = {}, metered = false, prefetch = true, disk?: boolean) => {
   const told: (Reason | null)[] = [];
   const notices: string[] = [];
   let decided = 0;
@@ -18,6 +18,7 @@ const setUp = (policy: object = {}, metered = false, prefetch = true) => {
     welcome: () => state.welcome,
     environment: { line: () => ({ metered, unknown: false, coarse: false }), battery: () => true },
     prefetch,
+    disk,
     notice: (code) => notices.push(code),
     changed: (reason) => told.push(reason),
     decided: () => decided++,
@@ -68,12 +69,21 @@ describe('delivery', () => {
     [false, true, false],
   ])('fetches ahead where the site (%s) and the page (%s) allow it', (site, page, allowed) => {
     const { delivery } = setUp({ prefetch: site, upload_kbps: 800 }, true, page);
-    expect(delivery.ahead()).toEqual({
+    expect(delivery.ahead()).toMatchObject({
       allowed,
       waste_bytes: 7,
       upload_kbps: 800,
       role: 'leech',
       battery: true,
     });
+  });
+
+  it.each([
+    ['the site allows it', 1_000, undefined, 1_000],
+    ['the site does not', undefined, undefined, undefined],
+    ['the page has something against it', 1_000, false, false],
+  ])('keeps segments on the disk where %s', (_, site, page, most) => {
+    const { delivery } = setUp({ disk_bytes: site }, false, true, page);
+    expect(delivery.ahead().disk_bytes).toBe(most);
   });
 });

@@ -12,8 +12,9 @@ import { roleOf } from './role.ts';
 export interface DeliveryHost {
   welcome(): Welcome | undefined;
   environment: Pick<Environment, 'line' | 'battery'>;
-  /** The page has nothing against fetching ahead. */
-  prefetch: boolean;
+  /** False: the page has something against fetching ahead, or against keeping segments on the disk. */
+  prefetch?: boolean;
+  disk?: boolean;
   notice(code: NoticeCode, message: string, hint: string): void;
   /** It is on, or off for another reason than before. */
   changed(reason: Reason | null): void;
@@ -77,11 +78,11 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
       } else leaveOut('policy', 'policy-off', 'Peer delivery is off for this viewer.', seePolicy);
     },
     ahead() {
-      const { prefetch, waste_bytes, upload_kbps } = host.welcome()!.policy;
+      const { policy } = host.welcome()!;
       return {
-        allowed: prefetch && host.prefetch,
-        waste_bytes,
-        upload_kbps,
+        ...policy,
+        allowed: policy.prefetch && host.prefetch !== false,
+        disk_bytes: host.disk !== false && policy.disk_bytes,
         role: role(),
         battery: host.environment.battery(),
       };

@@ -8,7 +8,6 @@ import type { Engine, Reason, SegmentRef } from '../ports.ts';
 import { idToHex } from '../session/base64.ts';
 import type { Joined, RangeMessage, ReadyOffer, RevocationMessage, Welcome } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
-import type { Credit } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
 import { createDelivery } from './delivery.ts';
 import { inform } from './inform.ts';
@@ -20,7 +19,6 @@ import { createUpdates } from './updates.ts';
 
 export interface MembershipHost {
   line: Line;
-  credit: Credit;
   /** What the viewer holds and will want next, on the presentation timeline. */
   range(): RangeMessage | undefined;
   /** The segments that the engine will be asked for first. */
@@ -86,10 +84,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const script = createScript(o.loadEngine);
 
   const delivery = createDelivery({
+    ...o,
     welcome: () => welcome,
-    environment,
-    prefetch: o.prefetch,
-    notice: o.notice,
     changed(reason) {
       engine?.setOff(reason);
       events.emit('off', { manifest, reason });
@@ -98,18 +94,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   });
   const { role, setOff, leaveOut } = delivery;
 
-  const updates = createUpdates({
-    clock,
-    session,
-    links: () => links,
-    swarm: () => swarm,
-    range: host.range,
-    sendStats: host.sendStats,
-    caught: o.caught,
-  });
+  const updates = createUpdates({ ...o, ...host, clock, links: () => links, swarm: () => swarm });
 
   const links = createLinks({
-    environment,
+    ...o,
     signal: (to, link, body) => {
       if (swarm) session.send({ type: 'signal', swarm, to, link, ...body });
     },
@@ -136,7 +124,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       updates.changed();
       setLinking();
     },
-    caught: o.caught,
   });
 
   const applyPolicy = () => {
@@ -167,7 +154,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
         line: host.line,
-        credit: host.credit,
+        credit: o.credit,
         hurry: session.hurry,
         ahead: delivery.ahead,
       },
@@ -316,7 +303,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         );
         return;
       }
-      if (o.hasCredential(manifest) && !o.hasToken && policy.signed_manifests !== 'share') {
+      if (o.hasCredential(manifest) && o.token === undefined && policy.signed_manifests !== 'share') {
         leaveOut(
           'needs-token',
           'needs-token',

@@ -39,9 +39,11 @@ export interface TitleOptions {
   title?: string;
   /** The manifest is a file, and its title its key. */
   file?: boolean;
-  hasToken: boolean;
-  /** The page has nothing against fetching ahead. */
-  prefetch: boolean;
+  /** What the page gives to join with, if anything. */
+  token?: unknown;
+  /** False: the page has something against fetching ahead, or against keeping segments on the disk. */
+  prefetch?: boolean;
+  disk?: boolean;
   environment: Environment;
   session: TrackerSession;
   /** How long requests may wait, in all titles of the session. */

@@ -7,9 +7,11 @@ import type { Peer } from './ports.ts';
 import { type Segment, wanted } from './segments.ts';
 import type { Shared } from './shared.ts';
 
-/** What the site and the viewer's device say of it, and how much the site lets a viewer send, kbit/s; 0: any. */
+/** What the site and the viewer's device say of it, how much the site lets a viewer send, kbit/s (0: any), and what it may keep. */
 export type AheadRules = Pick<Ahead, 'allowed' | 'waste_bytes' | 'role' | 'battery'> & {
   upload_kbps?: number | undefined;
+  /** Bytes that the site lets it keep on its disk; 0, or false for the page's sake: none. */
+  disk_bytes?: number | false | undefined;
 };
 
 export interface LookAheadHost {

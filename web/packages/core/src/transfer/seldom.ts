@@ -12,14 +12,14 @@ export interface Seldom {
   createUnlisted: CreateUnlisted;
 }
 
-/** Does something with it as soon as it is there. What it does not come for is not done. */
-export type Need = (then: (seldom: Seldom) => void) => void;
+/** Does something with what a script has as soon as it is there. What it does not come for is not done. */
+export type Need<T = Seldom> = (then: (has: T) => void) => void;
 
 /** How long after it did not come it is asked for again; twice as long each time. */
 const retryMs = 10_000;
 
-export const createSeldom = ({ clock, stats, settled }: Shared, load: () => Promise<Seldom>): Need => {
-  let coming: Promise<Seldom | undefined> | undefined;
+export const createSeldom = <T>({ clock, stats, settled }: Shared, load: () => Promise<T>): Need<T> => {
+  let coming: Promise<T | undefined> | undefined;
   let againMs = 0;
   let waitMs = retryMs;
   return (then) => {
@@ -31,6 +31,6 @@ export const createSeldom = ({ clock, stats, settled }: Shared, load: () => Prom
         waitMs *= 2;
         return undefined;
       });
-    if (coming) settled(coming.then((seldom) => seldom && then(seldom)));
+    if (coming) settled(coming.then((has) => has && then(has)));
   };
 };

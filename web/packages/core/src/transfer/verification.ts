@@ -41,6 +41,8 @@ export interface VerificationHost {
 export interface Verification {
   keys: VerifyKey[];
   serverOffsetMs: number;
+  /** What is withdrawn, as far as it has been heard; the last thousand. */
+  readonly revocations: Revocation[];
   certificate(peer: Peer, id: string, raw: Uint8Array): void;
   none(peer: Peer, id: string, reason: number, objectLength?: number): void;
   asked(peer: Peer, ids: string[]): void;
@@ -194,6 +196,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
   const verification: Verification = {
     keys: [],
     serverOffsetMs: 0,
+    revocations,
     counts: (c) => counts(c, site, verification.keys, revocations, now()),
     listed,
 

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Chromium } from './browser.ts';
+import { figures } from './figures.ts';
+import { metrics, sum } from './service.ts';
+import { Stack } from './stack.ts';
+import { until, Viewer } from './viewer.ts';
+import type { PageWindow } from './watched.ts';
+
+/** Enough for the film in any rendition. */
+const most = 1 << 30;
+
+let stack: Stack;
+beforeAll(async () => {
+  stack = await Stack.start({ policy: { disk_bytes: most } });
+});
+afterAll(async () => {
+  await stack?.stop();
+});
+
+/** What is in the folder that pages of the origin keep segments in; undefined: there is no folder. */
+const kept = (viewer: Viewer) =>
+  viewer.page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory();
+    const folder = await root.getDirectoryHandle('leeway').catch(() => undefined);
+    if (!folder) return undefined;
+    const files: string[] = [];
+    for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) files.push(name);
+    return files.filter((name) => name !== 'list').length;
+  });
+
+const counters = async (viewer: Viewer): Promise<Record<string, number>> =>
+  (await viewer.stats())?.titles[0]?.engine?.counters ?? {};
+
+/** Seconds that the player buffers at once. What it asks for before there is an engine is not kept. */
+const buffer = 20;
+
+test('a page that is loaded again plays what it kept, and what is deleted is gone', async () => {
+  const browser = await Chromium.start();
+  try {
+    const viewer = await Viewer.open(browser, stack.page({ level: 0, buffer }), { name: 'again' });
+    await viewer.until('32 s of film', (s) => s.currentTime >= 32, 90_000);
+    await until('six segments on the disk', async () => ((await kept(viewer)) ?? 0) >= 6);
+    const first = await counters(viewer);
+
+    const before = stack.origin.ledger.length;
+    await viewer.page.reload({ waitUntil: 'domcontentloaded' });
+    await viewer.until('3 s of film', (s) => s.currentTime >= 3, 60_000);
+    const sent = sum(await metrics(stack.admin), 'leeway_seed_sent_bytes_total');
+    const seen = await viewer.until('24 s of film', (s) => s.currentTime >= 24, 60_000);
+    const asked = stack.origin.ledger.slice(before).filter((r) => r.asker === 'viewer' && /\.(ts|m4s)$/.test(r.path));
+    const paths = new Set(asked.map((r) => r.path));
+    const { segments } = await viewer.told();
+    const fromDisk = segments.filter(({ url }) => !paths.has(new URL(url).pathname));
+    const { bytes, disk_bytes: read } = (await viewer.stats()).titles[0].totals;
+    const seedSent = sum(await metrics(stack.admin), 'leeway_seed_sent_bytes_total') - sent;
+    const again = await counters(viewer);
+    figures('disk', {
+      segments: segments.length,
+      asked: paths.size,
+      fromDisk: fromDisk.length,
+      seedSent,
+      bytes,
+      read,
+      ...{ first, again, stalls: seen.stalls },
+    });
+    // What the player asked for after the engine was there, in 20 s of playing.
+    expect(fromDisk.length).toBeGreaterThanOrEqual(4);
+    expect(read).toBeGreaterThan(0);
+    expect(seedSent).toBe(0);
+    expect({ stalls: seen.stalls, errors: viewer.consoleErrors() }).toEqual({ stalls: [], errors: [] });
+
+    await viewer.page.evaluate(() => (window as unknown as PageWindow).leeway.clear());
+    expect(await kept(viewer)).toBeUndefined();
+    await viewer.until('2 s more', (s) => s.currentTime >= seen.currentTime + 2);
+    expect((await viewer.seen()).stalls).toEqual([]);
+    expect(await kept(viewer)).toBeUndefined();
+  } finally {
+    await browser.stop();
+  }
+});
+
+test('withdrawn consent deletes what was kept; the switch of a page keeps nothing', async () => {
+  const browser = await Chromium.start();
+  try {
+    const viewer = await Viewer.open(browser, stack.page({ level: 0, buffer: 8 }), { name: 'consent' });
+    await until('something on the disk', async () => ((await kept(viewer)) ?? 0) > 0);
+    await viewer.page.evaluate(() => (window as unknown as PageWindow).leeway.consent(false));
+    await until('nothing on the disk', async () => (await kept(viewer)) === undefined);
+    const other = await Viewer.open(browser, stack.page({ level: 0, buffer: 8, attributes: 'data-disk="off"' }), {
+      name: 'off',
+    });
+    await other.until('8 s of film', (s) => s.currentTime >= 8, 40_000);
+    expect(await kept(other)).toBeUndefined();
+    expect([...viewer.consoleErrors(), ...other.consoleErrors()]).toEqual([]);
+  } finally {
+    await browser.stop();
+  }
+});
