@@ -34,6 +34,9 @@ export interface Case {
 
 /** How far the first viewer is ahead of the second, in seconds of film. */
 const leadSeconds = 4;
+/** Where the second viewer waits for its links, in seconds of film, and how many it has: to the first viewer and to the seed. */
+const heldSeconds = 0.5;
+const ends = 2;
 /** Beyond the length of what is played, in seconds of the clock. */
 const patienceSeconds = 30;
 /** The least share that others send to a second viewer; its player fills a buffer of eight seconds before a link is up. */
@@ -54,6 +57,11 @@ async function together(scene: Scene, least = segments): Promise<Outcome & { hos
   const first = await scene.view('host');
   await first.until(played(leadSeconds), patienceSeconds);
   const second = await scene.view('guest');
+  // How long links take is the machine's: on a busy one, a film of 24 s has passed by half before there are any.
+  await second.until(played(heldSeconds), patienceSeconds);
+  await second.hold();
+  await second.linked(ends, patienceSeconds);
+  await second.play();
   await Promise.all([first, second].map((view) => view.until(ended, seconds + patienceSeconds)));
   const [host, guest] = (await read(first, second)) as [Watched, Watched];
   const wrong: string[] = [];

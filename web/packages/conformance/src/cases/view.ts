@@ -38,6 +38,23 @@ export class View {
     }, to);
   }
 
+  /** Stops the playheads. Players go on to fill their buffers. */
+  hold(): Promise<void> {
+    return this.page.evaluate(() => {
+      for (const video of (window as unknown as KitWindow).__videos) video.pause();
+    });
+  }
+
+  /** Waits until the page has so many links; false: it has not within `seconds`. */
+  async linked(links: number, seconds: number): Promise<boolean> {
+    const end = performance.now() + seconds * 1000;
+    while (performance.now() < end) {
+      if ((await this.read()).links >= links) return true;
+      await pause(lookMs);
+    }
+    return false;
+  }
+
   /** Has the players play again, as a click does. */
   play(): Promise<void> {
     return this.page.evaluate(() => {
