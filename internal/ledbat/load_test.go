@@ -65,7 +65,7 @@ func (c checked) kept(cfg ledbat.Config, moments int64) (mean, least float64) {
 // TestALoadFindsALineAndLeavesIt: within a tenth of its rate, and 97 % of a flow's.
 func TestALoadFindsALineAndLeavesIt(t *testing.T) {
 	cfg := ledbat.Config{Controller: ledbat.HostWithin(quality.LeastTarget, quality.MostTarget)}
-	for _, c := range []checked{{5, 10_000, 1}, {5, 50_000, 1}, {20, 50_000, 1}, {50, 10_000, 1}} {
+	for _, c := range []checked{{5, 10_000, 1}, {5, 50_000, 1}, {20, 50_000, 1}} {
 		if free := c.free(cfg); free < 0.9 || free > 1.01 {
 			t.Errorf("%v: %.3f of the line is free", c, free)
 		}

@@ -57,29 +57,3 @@ it('bears a fifth of the base within its bounds, and no more than the target', (
     expect(Math.abs(borne(base, target) - want)).toBeLessThanOrEqual(300);
   }
 });
-
-it('bears half of a queue that others overflowed below what it bears, for ten seconds', () => {
-  const signal = { acked: 12_000, base: 14_000, target: 15_000, rtt: 20_000, limited: true, parts: 1 };
-  /** Whether the window falls beside 4 ms of queue; µs: of queue at the loss, after the end of slow start, and after the loss. */
-  const yields = (queue: number, since: number, later: number) => {
-    const c = new Within(7_000, 10_000);
-    let now = 1;
-    const hear = (queuing: number, length: number) => {
-      for (const until = now + length; now < until; now += 10_000) c.onAck({ ...signal, now, queuing });
-    };
-    hear(6_000, 10_000); // the end of slow start
-    hear(2_000, since);
-    c.onLoss({ ...signal, now, queuing: queue });
-    hear(2_000, later);
-    while (c.state !== 'avoidance') hear(2_000, 10_000);
-    const before = c.window;
-    hear(4_000, 20_000);
-    return c.window < before;
-  };
-  expect(yields(6_000, 200_000, 100_000)).toBe(true);
-  expect(yields(6_000, 200_000, 9_900_000)).toBe(true);
-  expect(yields(6_000, 200_000, 10_200_000)).toBe(false);
-  expect(yields(8_000, 200_000, 100_000)).toBe(false); // its own queue, which it was turned back from
-  expect(yields(1_000, 200_000, 100_000)).toBe(false); // the path's nature
-  expect(yields(6_000, 40_000, 100_000)).toBe(false); // slow start's overflow
-});
