@@ -96,19 +96,27 @@ func mediaFigures(r *load.Result) map[string]float64 {
 	if r.Knee != nil {
 		v["knee"] = float64(r.Knee.Clients)
 	}
-	var arm, tested float64
-	n := 0.0
+	var held []load.Sample
 	for _, s := range r.Samples {
 		if s.Second < mediaUp.Seconds() || s.Second > (mediaUp+mediaHold).Seconds() {
 			continue
 		}
-		arm, tested, n = arm+s.ArmCPU, tested+s.PeerCPU, n+1
+		held = append(held, s)
 		v["arm_rss"], v["tested_rss"] = max(v["arm_rss"], float64(s.ArmRSS)), max(v["tested_rss"], float64(s.PeerRSS))
 	}
-	if n > 0 && tested > 0 {
+	addProcessors(v, held)
+	return v
+}
+
+// addProcessors adds the figures of processors over some seconds of a run.
+func addProcessors(v map[string]float64, of []load.Sample) {
+	var arm, tested float64
+	for _, s := range of {
+		arm, tested = arm+s.ArmCPU, tested+s.PeerCPU
+	}
+	if n := float64(len(of)); n > 0 && tested > 0 {
 		v["arm_processors"], v["tested_processors"], v["arm_cpu_vs_tested"] = arm/n, tested/n, arm/tested
 	}
-	return v
 }
 
 // mediaVoid says why nothing is claimed.

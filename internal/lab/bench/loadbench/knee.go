@@ -3,6 +3,7 @@ package loadbench
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
@@ -50,14 +51,8 @@ func kneeSample(r *bench.Run, result *load.Result) bench.Sample {
 	}
 	r.Logf("  the knee: %d clients after %.0f s: %s went from %.4g to %.4g", result.Knee.Clients, result.Knee.Second, result.Knee.Measure, result.Knee.Before, result.Knee.Value)
 	v["knee"] = float64(result.Knee.Clients)
-	var arm, tested, n float64
-	for _, s := range result.Samples {
-		if s.Second >= result.Knee.Second-kneeSpan && s.Second < result.Knee.Second {
-			arm, tested, n = arm+s.ArmCPU, tested+s.PeerCPU, n+1
-		}
-	}
-	if n > 0 && tested > 0 {
-		v["arm_processors"], v["tested_processors"], v["arm_cpu_vs_tested"] = arm/n, tested/n, arm/tested
-	}
+	addProcessors(v, slices.DeleteFunc(slices.Clone(result.Samples), func(s load.Sample) bool {
+		return s.Second < result.Knee.Second-kneeSpan || s.Second >= result.Knee.Second
+	}))
 	return bench.Sample{Values: v}
 }
