@@ -9,7 +9,6 @@ import type { SegmentRequest } from '../ports.ts';
 import { pieceCount, pieceSize } from '../segment/index.ts';
 import type { AheadRules } from '../transfer/ahead.ts';
 import type { Lists } from '../transfer/lists.ts';
-import type { Peer } from '../transfer/ports.ts';
 import { createLimiter, type Segment, wanted } from '../transfer/segments.ts';
 import { type Shared, sharing } from '../transfer/shared.ts';
 import type { Verification } from '../transfer/verification.ts';
@@ -70,7 +69,7 @@ export const createDisk = (store: Store, shared: Shared, { verification, lists, 
     const c = short ? await completeCertificate(short, certificate.length, certificate.digests, crypto) : certificate;
     if (!c) store.remove(s.id);
     // A certificate that no honest peer shows is a damaged file here.
-    const valid = c && (await verification.judge({ drop: () => refuse(s.id) } as unknown as Peer, c.raw));
+    const valid = c && (await verification.judge({ drop: () => refuse(s.id) }, c.raw));
     return valid?.name === s.name ? valid : undefined;
   };
 

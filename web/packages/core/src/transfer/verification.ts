@@ -51,7 +51,7 @@ export interface Verification {
   /** Takes what the origin sent, all of it or a stretch of pieces; false: it does not fit the certificate, or there is none. */
   origin(s: Segment, data: Uint8Array, part?: Stretch): Promise<boolean>;
   /** What a certificate says that names itself, if it is valid. The peer that showed it is dropped for one that no honest peer shows. */
-  judge(peer: Peer, raw: Uint8Array): Promise<Certificate | undefined>;
+  judge(peer: Pick<Peer, 'drop'>, raw: Uint8Array): Promise<Certificate | undefined>;
   revoke(list: Revocation[]): void;
   /** Whether an entry of a list would verify if its signature is right. */
   counts(c: Certificate): boolean;
