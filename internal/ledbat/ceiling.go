@@ -4,6 +4,7 @@ package ledbat
 const (
 	ceilingTime  = 250_000   // µs of a stretch at least, over which rates are taken
 	ceilingPause = 1_000_000 // µs: a stretch that lasted longer had a pause in it
+	ceilingIdle  = 25_000    // µs, or a round trip, with nothing in flight nor held by pacing: what follows is a stretch of its own
 	ceilingQueue = 10_000    // µs of queue on all links, or a packet's time, that say that the line is full
 	ceilingDrain = 60_000    // µs of queue that hold back half of the rate; less holds back in proportion
 	ceilingKeep  = 95        // percent of the best rate of the last one or two times of ceilingBest
@@ -57,6 +58,11 @@ func (c *ceiling) send(size, asked int64) int64 {
 	return rate
 }
 
+// anew begins a stretch.
+func (c *ceiling) anew(now int64) {
+	c.sent, c.acked, c.beside, c.since, c.pressed = 0, 0, 0, now, false
+}
+
 // besides notes bytes that went out outside the controller, and gives the time that they take of the line.
 func (c *ceiling) besides(size int64) int64 {
 	if c.on {
@@ -84,7 +90,7 @@ func (c *ceiling) hear(now, acked, queue, rtt int64) {
 		return
 	}
 	rate, pressed := (min(c.sent, c.acked)+c.beside)*1e6/span, c.pressed
-	c.sent, c.acked, c.beside, c.since, c.pressed = 0, 0, 0, now, false
+	c.anew(now)
 	if span > ceilingPause {
 		return
 	}

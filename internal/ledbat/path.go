@@ -123,6 +123,9 @@ func (p *Path) MaySend(now, size int64) (ok bool, at int64) {
 // of earlier messages still waited in the local buffer: behind more than a message of them the delay would be our own.
 func (p *Path) OnSent(now, size, waiting int64) Stamp {
 	h := p.host
+	if h.flight == 0 && now-max(h.lastAt, h.next) > max(h.view.RTT, ceilingIdle) {
+		h.ceiling.anew(now) // there was nothing to send: that says nothing of the line
+	}
 	h.wake(now)
 	seq := p.pending.add(now, size, waiting > size)
 	h.flight += size

@@ -90,6 +90,21 @@ var scripts = []struct {
 		s.at(4*second, func() { tcp.on = false })
 		s.run(7 * second)
 	}},
+	{"bursts", "Foreground on 4 Mbit/s for a tenth of a second in each half: what comes on the whole is no ceiling.", func(t *tape) {
+		s, l := road{"", 4, 40_000, 60_000}.open(14)
+		h := t.host(s)
+		h.link(0, l, 20_000)
+		t.do(0, "eager", 0, 1)
+		all := h.links
+		for at := int64(100_000); at < 4*second; at += second / 2 {
+			s.at(at, func() { h.links = nil })
+			s.at(at+400_000, func() {
+				h.links = all
+				h.pump()
+			})
+		}
+		s.run(4 * second)
+	}},
 	{"what goes out besides", "Foreground on 1 Mbit/s; a download begins, and what acknowledges it has a third of the line: the messages leave it room.", func(t *tape) {
 		s, l := road{"", 1, 60_000, 40_000}.open(12)
 		t.host(s).link(0, l, 30_000)

@@ -60,6 +60,13 @@ export class Ceiling {
     return this.#rate && div(size * 1_000_000, this.#rate);
   }
 
+  /** Begins a stretch. */
+  anew(now: number): void {
+    this.#since = now;
+    this.#sent = this.#acked = this.#beside = 0;
+    this.#pressed = false;
+  }
+
   /** Takes in an ack, and the least queue of all links that were sampled in the last round trip. */
   hear(now: number, acked: number, queue: number, rtt: number): void {
     const old = this.#rate;
@@ -73,9 +80,7 @@ export class Ceiling {
     if (span < Math.max(rtt, ceilingTime)) return;
     const rate = div((Math.min(this.#sent, this.#acked) + this.#beside) * 1_000_000, span);
     const pressed = this.#pressed;
-    this.#sent = this.#acked = this.#beside = 0;
-    this.#since = now;
-    this.#pressed = false;
+    this.anew(now);
     if (span > ceilingPause) return;
     if (now - this.#bestAt > ceilingBest) {
       this.#before = this.#best;

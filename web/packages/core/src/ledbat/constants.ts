@@ -36,6 +36,7 @@ export const recallTime = 1_000_000;
 
 export const ceilingTime = 250_000;
 export const ceilingPause = 1_000_000;
+export const ceilingIdle = 25_000;
 export const ceilingQueue = 10_000;
 export const ceilingDrain = 60_000;
 export const ceilingKeep = 95;

@@ -3,6 +3,7 @@ import { Ceiling } from './ceiling.ts';
 import {
   besideMost,
   burstTime,
+  ceilingIdle,
   div,
   eagerTarget,
   fewPackets,
@@ -188,6 +189,8 @@ export class Path {
   /** Notes a message that was handed to the channel; `waiting`: bytes of earlier messages still in the local buffer. */
   onSent(now: number, size: number, waiting: number): Stamp {
     const h = this.#host;
+    // There was nothing to send: that says nothing of the line.
+    if (!h.flight && now - Math.max(h.lastAt, h.next) > Math.max(h.view.rtt, ceilingIdle)) h.ceiling.anew(now);
     h.wake(now);
     const sequence = this.#pending.add(now, size, waiting > size);
     h.flight += size;
