@@ -329,11 +329,16 @@ func (e *engine) setOff(reason schedule.Reason) {
 	if e.off != reason {
 		e.off = reason
 		if reason != "" {
-			e.loads.streams.leaveAll()
-			e.verification.lists.stop()
+			e.rest()
 		}
 		e.changed()
 	}
+}
+
+// rest ends what goes on beside the player's requests: streams are left, and no list is loaded.
+func (e *engine) rest() {
+	e.loads.streams.leaveAll()
+	e.verification.lists.stop()
 }
 
 // turnOff ends peer delivery of the title for what was seen in it.
@@ -351,10 +356,9 @@ func (e *engine) stop() {
 	}
 	e.ahead.loseAll()
 	e.stopped = true
-	e.loads.streams.leaveAll()
+	e.rest()
 	e.silence.stopTick()
 	e.pacing.stop()
-	e.verification.lists.stop()
 	e.ahead.stop()
 	e.turn.stop()
 	for _, s := range e.segments.all() {

@@ -87,11 +87,16 @@ export const createEngine = (deps: EngineDeps): Engine => {
   };
   const { settled } = shared;
 
+  /** Ends what goes on beside the player's requests: streams are left, and no list is loaded. */
+  const rest = () => {
+    lists.stop();
+    lowLatency?.leave();
+  };
+
   const turnOff = (reason: Reason) => {
     if (shared.off) return;
     shared.off = broken = reason;
-    lists.stop();
-    lowLatency?.leave();
+    rest();
     emit('off', { reason });
     changed();
   };
@@ -339,10 +344,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
     setOff(reason) {
       shared.off = reason ?? broken;
-      if (shared.off) {
-        lists.stop();
-        lowLatency?.leave();
-      }
+      if (shared.off) rest();
       changed();
     },
     setKeys(keys) {
@@ -374,8 +376,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       credit.waits(deps, false);
       turn.stop();
       silence.stop();
-      lists.stop();
-      lowLatency?.leave();
+      rest();
       disk?.stop();
       // What the player waits for still comes, from the origin.
       for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
