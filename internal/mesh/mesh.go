@@ -31,6 +31,8 @@ const (
 	MaxAvoid = 30_000_000
 	// TellEvery is how often a place is told at most.
 	TellEvery = 250_000
+	// Calm is how long no piece waits before a node takes one more child.
+	Calm = 8_000_000
 )
 
 // None is the rank of a node that nothing feeds.
@@ -77,7 +79,7 @@ type Send struct {
 type Config struct {
 	Self      ID
 	Stripes   int  // number of trees
-	Slots     int  // children that the node takes, of all stripes together
+	Slots     int  // children that the node takes, of all stripes together, while its uplink carries them
 	PerStripe int  // and of one stripe; 0: as many
 	Seed      bool // the node has every part from the origin, and is rank 0
 }
@@ -88,6 +90,7 @@ type Mesh struct {
 	peers   map[ID]*peer
 	order   []ID // of peers, by ID
 	trees   []tree
+	uplink  uplink
 	sources bool // certificates come without a parent, so that the node can be a source
 	lost    int  // parents of which the node was left without one
 	out     []Send
@@ -118,7 +121,7 @@ type child struct {
 
 // New is a node without peers.
 func New(cfg Config) *Mesh {
-	m := &Mesh{cfg: cfg, peers: map[ID]*peer{}, trees: make([]tree, cfg.Stripes)}
+	m := &Mesh{cfg: cfg, peers: map[ID]*peer{}, trees: make([]tree, cfg.Stripes), uplink: uplink{slots: cfg.Slots, shrunk: -Calm}}
 	for i := range m.trees {
 		m.trees[i] = tree{told: Place{Rank: None}, toldAt: -TellEvery, displaced: -Trial}
 	}
@@ -270,6 +273,7 @@ func (m *Mesh) Leave() []Send {
 
 // Decide looks for parents, ends what has run out, and tells changes. It returns what is to be sent since the last call, in order.
 func (m *Mesh) Decide(now int64) []Send {
+	grow(m, now)
 	for s := range m.trees {
 		m.expire(now, s)
 		if !m.cfg.Seed {
@@ -338,6 +342,13 @@ func (m *Mesh) Parents() []ID {
 		}
 	}
 	return out
+}
+
+// Kept are the parents that are not on trial in any stripe, each once.
+func Kept(m *Mesh) []ID {
+	return slices.DeleteFunc(m.Parents(), func(id ID) bool {
+		return slices.ContainsFunc(m.trees, func(t tree) bool { return t.next == id })
+	})
 }
 
 // AllChildren are the peers that the node pushes to, each once.

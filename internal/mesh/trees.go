@@ -13,7 +13,7 @@ func (m *Mesh) place(stripe int) Place {
 		above := m.peers[t.parent].places[stripe]
 		p.Rank, p.Path = above.Rank, append(slices.Clip(above.Path), m.cfg.Self)
 	case m.sources:
-		p.Rank, p.Path = SourceRank(m.cfg.Self, stripe, m.cfg.Slots), []ID{m.cfg.Self}
+		p.Rank, p.Path = SourceRank(m.cfg.Self, stripe, m.uplink.slots), []ID{m.cfg.Self}
 	default:
 		return p
 	}
@@ -30,10 +30,7 @@ func (m *Mesh) place(stripe int) Place {
 
 // room is how many further children the node takes in a stripe.
 func (m *Mesh) room(stripe int) int {
-	left := m.cfg.Slots
-	for i := range m.trees {
-		left -= len(m.trees[i].children)
-	}
+	left := m.uplink.slots - fed(m)
 	if m.cfg.PerStripe > 0 {
 		left = min(left, m.cfg.PerStripe-len(m.trees[stripe].children))
 	}
@@ -100,7 +97,7 @@ func (m *Mesh) expire(now int64, stripe int) {
 	}
 	if t.parent != (ID{}) && now-t.renewed >= Renewal {
 		t.renewed = now
-		m.send(t.parent, Message{Kind: Subscribe, Stripe: stripe, Slots: uint8(min(m.cfg.Slots, MaxSlots))})
+		m.send(t.parent, Message{Kind: Subscribe, Stripe: stripe, Slots: uint8(min(m.uplink.slots, MaxSlots))})
 	}
 }
 
@@ -122,7 +119,7 @@ func (m *Mesh) seek(now int64, stripe int) {
 		if p.until > now || id == t.parent || !m.feeds(place) || place.Rank >= below {
 			continue
 		}
-		if place.Room == 0 && !outranks(m.cfg.Slots, int(place.Least)) {
+		if place.Room == 0 && !outranks(m.uplink.slots, int(place.Least)) {
 			continue
 		}
 		if best == (ID{}) || better(id, place, best, at) {
@@ -133,7 +130,7 @@ func (m *Mesh) seek(now int64, stripe int) {
 		return
 	}
 	t.next, t.asked = best, now
-	m.send(best, Message{Kind: Subscribe, Stripe: stripe, Slots: uint8(min(m.cfg.Slots, MaxSlots))})
+	m.send(best, Message{Kind: Subscribe, Stripe: stripe, Slots: uint8(min(m.uplink.slots, MaxSlots))})
 }
 
 // better compares two peers that could be the parent: the tree of the lower rank, the shorter path, the one with more room.

@@ -67,6 +67,7 @@ type stepVector struct {
 	Heard     *messageVector  `json:"heard,omitempty"`   // peer is the sender
 	Arrived   *arrivedVector  `json:"arrived,omitempty"` // a verified piece
 	Missed    *int            `json:"missed,omitempty"`  // stripe
+	Waited    *waitedVector   `json:"waited,omitempty"`  // a piece for a child
 	Leave     bool            `json:"leave,omitempty"`
 	Sends     []messageVector `json:"sends"` // peer is the receiver
 	Awaited   []int           `json:"awaited"`
@@ -76,6 +77,13 @@ type stepVector struct {
 type arrivedVector struct {
 	Peer   string `json:"peer"`
 	Stripe int    `json:"stripe"`
+}
+
+type waitedVector struct {
+	Peer   string `json:"peer"`
+	Stripe int    `json:"stripe"`
+	Waited int64  `json:"waited_us"`
+	Part   int64  `json:"part_us"`
 }
 
 type messageVector struct {
@@ -166,6 +174,8 @@ func play(t *testing.T, c meshVector) {
 			m.Arrived(s.At, readID(t, s.Arrived.Peer), s.Arrived.Stripe)
 		case s.Missed != nil:
 			m.Missed(s.At, *s.Missed)
+		case s.Waited != nil:
+			m.Waited(s.At, readID(t, s.Waited.Peer), s.Waited.Stripe, s.Waited.Waited, s.Waited.Part)
 		}
 		decide := m.Decide
 		if s.Leave {

@@ -74,7 +74,7 @@ const (
 type Blame struct {
 	From  ID
 	Why   Why
-	Bytes int // of Unsolicited
+	Bytes int // of Unsolicited; of a BadPiece that no Check was of
 }
 
 func (Say) act()    {}

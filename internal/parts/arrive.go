@@ -293,11 +293,11 @@ func (s *Stream) arrived(now int64, l *link, p *part, i int, data []byte) {
 		s.check(l.id, p, i, data)
 		return
 	}
-	s.node.Counts.Dropped += int64(len(data))
 	if !bytes.Equal(pc.data, data) {
-		s.node.do(Blame{From: l.id, Why: BadPiece})
+		s.node.do(Blame{From: l.id, Why: BadPiece, Bytes: len(data)})
 		return
 	}
+	s.node.Counts.Dropped += int64(len(data))
 	s.mesh.Arrived(now, l.id, p.stripe(i))
 	s.flush(now)
 }

@@ -249,7 +249,7 @@ func (m *member) push(a Push) {
 	m.line[a.To] = max(m.line[a.To], c.now) + int64(len(data))/2
 	cut := len(data) / 2
 	c.after(m.line[a.To]-c.now, func() {
-		m.node.Sent(a.To)
+		m.node.Sent(c.now, a.To)
 		m.run()
 	})
 	for _, d := range []peer.Data{{Request: a.Request, Offset: uint16(cut), Payload: data[cut:]}, {Request: a.Request, Payload: data[:cut]}} {

@@ -87,10 +87,10 @@ func bounded(t *testing.T, r *rig) {
 		}
 		if len(l.pushes) > mostPushes || len(l.pushes) != len(l.pushed) || len(l.out.told) > mostPushes || len(l.out.told) != len(l.out.tells) ||
 			len(l.early) > mostEarly || early > Backlog || len(l.open) > mostOpen || len(l.follows) > MaxStreams || len(l.held) > MaxStreams ||
-			len(l.subscribed) > stripes*MaxStreams || l.out.handed > mostHanded || l.out.waits > Backlog+MaxPart {
+			len(l.subscribed) > stripes*MaxStreams || len(l.out.handed) > mostHanded || l.out.waits > Backlog+MaxPart {
 			t.Fatalf("%d pushes of %d, %d told of %d, %d early of %d bytes, %d open, %d follows, %d held, %d subscribed, %d handed, %d wait",
 				len(l.pushes), len(l.pushed), len(l.out.told), len(l.out.tells), len(l.early), early, len(l.open), len(l.follows), len(l.held),
-				len(l.subscribed), l.out.handed, l.out.waits)
+				len(l.subscribed), len(l.out.handed), l.out.waits)
 		}
 		waits := 0
 		for _, q := range l.out.waiting {

@@ -42,16 +42,18 @@ type outgoing struct {
 	tells   []partID          // of told, the oldest first
 	next    uint32            // push ID
 	waiting []queued
-	waits   int // bytes of waiting
-	handed  int // pieces that were handed over and not sent
+	waits   int      // bytes of waiting
+	handed  []queued // pieces that were handed over and not sent, without their bytes
 }
 
 // queued is a piece that waits for a child.
 type queued struct {
 	partID
+	stripe  int
 	segment segment.ID
 	request uint32
 	data    []byte
+	at      int64 // since when
 }
 
 func newLink(n *Node, id ID, seed bool) *link {
@@ -90,17 +92,17 @@ func (l *link) sendsAny(now int64) bool {
 	return false
 }
 
-// forget takes back what waits and matches, and says how many bytes that was.
-func (o *outgoing) forget(match func(queued) bool) (size int) {
+// forget takes back what waits and matches.
+func (o *outgoing) forget(match func(queued) bool) (gone []queued) {
 	o.waiting = slices.DeleteFunc(o.waiting, func(q queued) bool {
 		if !match(q) {
 			return false
 		}
-		size += len(q.data)
+		gone = append(gone, q)
+		o.waits -= len(q.data)
 		return true
 	})
-	o.waits -= size
-	return size
+	return gone
 }
 
 // close gives up what came of pushes that match.

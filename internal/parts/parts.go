@@ -48,7 +48,7 @@ type Config struct {
 
 // Settings of a stream that the node follows.
 type Settings struct {
-	Slots    int   // children that a viewer takes, of all stripes together
+	Slots    int   // children that a viewer takes, of all stripes together, while its uplink carries them
 	Part     int64 // how long a part plays
 	Packaged bool  // the packager's certificates come with the playlist
 }
@@ -200,7 +200,7 @@ func (n *Node) Heard(now int64, from ID, m peer.Message) {
 		l.announced(now, m)
 	case peer.Enough:
 		if s := n.streams[m.Stream]; s != nil {
-			s.enoughOf(l, m.Segment)
+			s.enoughOf(now, l, m.Segment)
 		}
 	case peer.Hold:
 		n.hold(l, m)

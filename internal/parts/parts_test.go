@@ -33,12 +33,41 @@ func TestAPieceIsPushedOnWhenItIsVerified(t *testing.T) {
 	if pushes != mostHanded {
 		t.Errorf("%d pieces were handed over at once; stripe %d", pushes, stripe)
 	}
-	r.Sent(other)
+	r.Sent(6, other)
 	if acts := r.settle(6); len(acts) != 1 {
 		t.Errorf("%+v", acts)
 	}
 	if b := blamed(acts); len(b) > 0 {
 		t.Errorf("%v", b)
+	}
+}
+
+// TestAChildThatPiecesWaitForIsGivenUp: the link is slow to send them, or the child has enough while they wait.
+func TestAChildThatPiecesWaitForIsGivenUp(t *testing.T) {
+	const late = partTime * 3 / 4
+	id, data := partOf(1)
+	for name, c := range map[string]struct {
+		does func(r *rig)
+		ends int
+	}{
+		"sent in time":          {func(r *rig) { r.Sent(5+partTime/4, other) }, 0},
+		"sent late":             {func(r *rig) { r.Sent(5+late, other) }, 1},
+		"enough while it waits": {func(r *rig) { r.Heard(5+late, other, peer.Enough{Stream: stream1, Segment: id}) }, 1},
+		"hold while it waits":   {func(r *rig) { r.Heard(5+late, other, peer.Hold{Stream: stream1, On: true}) }, 0},
+	} {
+		r := fedRig()
+		for s := range uint8(stripes) {
+			r.Heard(4, other, peer.Subscribe{Stream: stream1, Stripe: s})
+		}
+		for i := 1; i < segment.Pieces(int64(len(data))); i++ {
+			r.sends(5, seed, 0, 1, i)
+		}
+		r.settle(5)
+		c.does(r)
+		r.Tick(5 + late)
+		if ends := said[peer.End](r.settle(5+late), other); len(ends) != c.ends {
+			t.Errorf("%s: %d subscriptions ended", name, len(ends))
+		}
 	}
 }
 
@@ -136,8 +165,8 @@ func TestABadPieceIsFoundBesideAGoodOne(t *testing.T) {
 	r.Origin(2, 1, 0, pieceOf(data, 0))
 	r.settle(2)
 	r.Data(3, seed, peer.Data{Request: peer.PushedID(0, 0), Payload: make([]byte, peer.PieceSize)})
-	if b := blamed(r.settle(3)); b[BadPiece] != 1 {
-		t.Errorf("blamed %v", b)
+	if b := blamed(r.settle(3)); b[BadPiece] != peer.PieceSize || r.Counts.Dropped != 0 {
+		t.Errorf("blamed %v, %d dropped", b, r.Counts.Dropped)
 	}
 }
 

@@ -248,7 +248,7 @@ func (s *Stream) enough(p *part) {
 		return
 	}
 	p.enough = true
-	for _, to := range s.mesh.Parents() {
+	for _, to := range mesh.Kept(s.mesh) { // of a peer on trial a piece is awaited
 		s.node.say(to, peer.Enough{Stream: s.id, Segment: id})
 	}
 }

@@ -50,8 +50,8 @@ func TestTheOriginIsAskedWhenPeersAreDue(t *testing.T) {
 	}
 	r.Tick(due)
 	acts := r.settle(due)
-	if fetches(acts); len(fetched) != len(p.pieces) || len(said[peer.Enough](acts, seed)) != 1 {
-		t.Errorf("%d of %d pieces, %+v", len(fetched), len(p.pieces), said[peer.Enough](acts, seed))
+	if fetches(acts); len(fetched) != len(p.pieces) || len(said[peer.Enough](acts, seed)) != 0 {
+		t.Errorf("%d of %d pieces, and a peer that is on trial is told %+v", len(fetched), len(p.pieces), said[peer.Enough](acts, seed))
 	}
 	_, data := partOf(2)
 	for i := range p.pieces {

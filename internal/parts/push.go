@@ -31,48 +31,60 @@ func (s *Stream) heads(p *part) {
 }
 
 // push has a verified piece sent to a child, behind what waits for it.
-func (s *Stream) push(to ID, p *part, piece int) {
+func (s *Stream) push(now int64, to ID, p *part, piece int) {
 	l := s.node.links[to]
 	if l == nil || p.without[to] || l.held[s.id] {
 		return
 	}
 	s.head(to, p)
 	if l.out.waits > Backlog {
-		s.node.Counts.Shed += int64(l.out.forget(func(q queued) bool { return q.stream == s.id && int32(q.turn-p.turn) < 0 }))
+		for _, q := range l.out.forget(func(q queued) bool { return q.stream == s.id && int32(q.turn-p.turn) < 0 }) {
+			s.node.Counts.Shed += int64(len(q.data))
+			s.mesh.Waited(now, to, q.stripe, now-q.at, s.set.Part)
+		}
 	}
 	data := p.pieces[piece].data
 	key := partID{s.id, p.turn}
-	l.out.waiting = append(l.out.waiting, queued{key, p.content.Segment, peer.PushedID(l.out.told[key], piece), data})
+	l.out.waiting = append(l.out.waiting, queued{key, p.stripe(piece), p.content.Segment, peer.PushedID(l.out.told[key], piece), data, now})
 	l.out.waits += len(data)
 	l.hand()
 }
 
 // hand gives a link what it may have at a time. The rest waits here, where it can be taken back.
 func (l *link) hand() {
-	for l.out.handed < mostHanded && len(l.out.waiting) > 0 {
+	for len(l.out.handed) < mostHanded && len(l.out.waiting) > 0 {
 		q := l.out.waiting[0]
 		l.out.waiting[0] = queued{}
 		l.out.waiting = l.out.waiting[1:]
 		l.out.waits -= len(q.data)
-		l.out.handed++
 		l.node.do(Push{l.id, q.request, q.data})
+		q.data = nil
+		l.out.handed = append(l.out.handed, q)
 	}
 }
 
-// Sent says that a link has sent a pushed piece, or has given it up.
-func (n *Node) Sent(to ID) {
-	if l := n.links[to]; l != nil && l.out.handed > 0 {
-		l.out.handed--
-		l.hand()
+// Sent says that a link has sent the first of the pushed pieces that it has, or has given it up.
+func (n *Node) Sent(now int64, to ID) {
+	l := n.links[to]
+	if l == nil || len(l.out.handed) == 0 {
+		return
 	}
+	q := l.out.handed[0]
+	l.out.handed = l.out.handed[1:]
+	if s := n.streams[q.stream]; s != nil {
+		s.mesh.Waited(now, to, q.stripe, now-q.at, s.set.Part)
+	}
+	l.hand()
 }
 
 // enoughOf takes back what waits of a part for a peer that wants nothing more of it.
-func (s *Stream) enoughOf(l *link, id segment.ID) {
+func (s *Stream) enoughOf(now int64, l *link, id segment.ID) {
 	for _, p := range s.shelf.parts {
 		if p.content != nil && p.content.Segment == id {
 			p.without[l.id] = true
 		}
 	}
-	l.out.forget(func(q queued) bool { return q.stream == s.id && q.segment == id })
+	for _, q := range l.out.forget(func(q queued) bool { return q.stream == s.id && q.segment == id }) {
+		s.mesh.Waited(now, l.id, q.stripe, now-q.at, s.set.Part)
+	}
 }

@@ -195,7 +195,7 @@ func (s *Stream) Have(now int64, turn uint32, i int, data []byte) {
 func (s *Stream) accept(now int64, p *part, i int, data []byte) {
 	p.pieces[i].verified, p.pieces[i].data = true, data
 	for _, id := range s.mesh.Children(p.stripe(i)) {
-		s.push(id, p, i)
+		s.push(now, id, p, i)
 	}
 	s.player.look(now)
 }

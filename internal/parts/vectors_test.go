@@ -102,7 +102,7 @@ func (w *walker) do(step string) []string {
 	case "gone":
 		w.node.Gone(now, ID{byte(in.int())})
 	case "sent":
-		w.node.Sent(ID{byte(in.int())})
+		w.node.Sent(now, ID{byte(in.int())})
 	case "heard":
 		w.node.Heard(now, ID{byte(in.int())}, readWalked(in))
 	case "data":

@@ -98,9 +98,9 @@ func (s *sharing) heard(v *viewerLink, m peer.Message) {
 
 // sent says that a link has sent a pushed piece, or has given it up.
 func (s *sharing) sent(v *viewerLink) {
-	s.with(func(n *parts.Node, _ int64) {
+	s.with(func(n *parts.Node, now int64) {
 		if s.viewers[v.from.session] == v {
-			n.Sent(v.from.session)
+			n.Sent(now, v.from.session)
 		}
 	})
 }

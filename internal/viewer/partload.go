@@ -145,7 +145,9 @@ func (s *streams) fetch(f *followed, runs []parts.Run) {
 }
 
 func (s *streams) get(f *followed, l *partLoad, what Fetch, run *parts.Run) {
-	cancel, _ := s.line.fetch(what, run != nil, func(got Fetched, err error) {
+	ended := false
+	cancel, seen := s.line.fetch(what, run != nil, func(got Fetched, err error) {
+		ended = true
 		switch {
 		case l.over:
 		case err != nil && l.peers:
@@ -153,12 +155,18 @@ func (s *streams) get(f *followed, l *partLoad, what Fetch, run *parts.Run) {
 		case err != nil:
 			s.finish(f, l, nil, err)
 		case run != nil && int64(len(got.Data)) != what.Last-what.First+1:
+			s.ledger.wasted(len(got.Data))
 			s.fetch(f, nil) // an origin without ranges
 		default:
 			s.came(f, l, got, run)
 		}
 	})
-	l.cancels = append(l.cancels, cancel)
+	l.cancels = append(l.cancels, func() {
+		if !ended {
+			cancel()
+			s.ledger.wasted(int(seen.loaded()))
+		}
+	})
 }
 
 // came takes what the origin sent. All of a part goes to the player as it is.

@@ -15,7 +15,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// children is how many a viewer takes, of all stripes together, where the site lets it send as much: its uplink is not measured yet (decision 80).
+// children is how many a viewer takes at most, of all stripes together, where the site lets it send as much (decision 88).
 const children = 8
 
 // streams is a viewer's part in low-latency streams: what internal/parts says is done here, to links, to the origin and to the player.
@@ -35,6 +35,7 @@ type streams struct {
 	tracks map[int]*followed
 	acting bool
 	tick   func() // stops the timer
+	wasted int64  // that the node had dropped, as of the last count
 }
 
 // followed is the stream that a track plays.
@@ -64,6 +65,8 @@ func (s *streams) with(f func(n *parts.Node, now int64)) {
 		}
 	}
 	s.acting = false
+	s.ledger.wasted(int(s.node.Counts.Dropped - s.wasted))
+	s.wasted = s.node.Counts.Dropped
 	s.wake()
 }
 
@@ -117,7 +120,7 @@ func (s *streams) pushed(r *remote, m peer.Data) error {
 func (s *streams) sent(r *remote) {
 	s.loop.Post(func() {
 		if !r.gone {
-			s.with(func(n *parts.Node, _ int64) { n.Sent(linkID(r.id)) })
+			s.with(func(n *parts.Node, now int64) { n.Sent(now, linkID(r.id)) })
 		}
 	})
 }
@@ -246,6 +249,7 @@ func (s *streams) blame(a parts.Blame) {
 	}
 	switch a.Why {
 	case parts.BadPiece:
+		s.ledger.rejected(a.Bytes)
 		s.drop(r, peer.CloseBadPiece, peer.ByeBadPiece)
 	case parts.Malformed:
 		s.drop(r, peer.CloseProtocol, peer.ByeProtocolError)

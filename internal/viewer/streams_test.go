@@ -232,6 +232,27 @@ func TestPeersThatPushWrongPartsAreDropped(t *testing.T) {
 	}
 }
 
+// TestASecondCopyIsWasted, and one that differs is rejected, and bans: the origin has sent the piece before.
+func TestASecondCopyIsWasted(t *testing.T) {
+	for ended, c := range map[peer.CloseReason]struct {
+		flip             byte
+		rejected, wasted int64
+	}{"": {0, 0, segment.PieceSize}, peer.CloseBadPiece: {1, segment.PieceSize, 0}} {
+		r, data := newPartRig(t), media(5)
+		r.first(data)
+		r.seed.joins(r)
+		r.plays(1, time.Second)
+		r.answer(0, data, nil)
+		copied := bytes.Clone(data)
+		copied[0] ^= c.flip
+		r.seed.pushes(r, 1, r.signs(1, data), copied, 0)
+		s := r.ledger.sum()
+		if r.seed.noted.ended != ended || s.RejectedBytes != c.rejected || s.WastedBytes != c.wasted {
+			t.Errorf("the link ended %q, not %q; %d bytes rejected, %d wasted", r.seed.noted.ended, ended, s.RejectedBytes, s.WastedBytes)
+		}
+	}
+}
+
 // TestPartsGoOnToChildren as soon as they are verified.
 func TestPartsGoOnToChildren(t *testing.T) {
 	r, data := newPartRig(t), media(5)

@@ -1,16 +1,17 @@
 /**
  * Decides which peer pushes which pieces of a live stream's parts to which: one tree of subscriptions a stripe, and how trees repair
- * themselves (spec/parts.md). It is pure: time is an argument, µs, and what is to be sent is returned. The engine has no parts yet, so
- * that no script holds it.
+ * themselves (spec/parts.md). It is pure: time is an argument, µs, and what is to be sent is returned.
  */
 
-import { type Config, type Message, none, nowhere, type Send } from './place.ts';
+import { type Config, calm, type Message, none, nowhere, type Send } from './place.ts';
 import {
   admit,
   avoid,
   drop,
   expire,
+  fed,
   feeds,
+  grow,
   newTree,
   orphaned,
   placeOf,
@@ -26,7 +27,8 @@ export class Mesh {
 
   constructor(config: Config) {
     const trees = Array.from({ length: config.stripes }, newTree);
-    this.state = { config, peers: new Map(), order: [], trees, sources: false, lost: 0, out: [] };
+    const uplink = { slots: config.slots, shrunk: -calm, calm: 0 };
+    this.state = { config, peers: new Map(), order: [], trees, uplink, sources: false, lost: 0, out: [] };
   }
 
   /** Whether certificates reach the node without a parent. Only then may it be the source of a tree. */
@@ -120,6 +122,27 @@ export class Mesh {
     drop(m, stripe);
   }
 
+  /**
+   * How long a piece of a stripe has waited for a child until it had left or was of no use any more, and how long a part plays. If that
+   * is too long, that child goes, and the node takes no more than are left.
+   */
+  waited(now: number, to: string, stripe: number, waited: number, part: number): void {
+    const m = this.state;
+    const u = m.uplink;
+    if (4 * waited <= part) return;
+    u.calm = now;
+    const t = m.trees[stripe]!;
+    const left = t.children.filter((c) => c.id !== to);
+    if (2 * waited <= part || now - u.shrunk < part || left.length === t.children.length) return;
+    u.shrunk = now;
+    u.slots = fed(m) - 1;
+    if (!u.slots) u.slots = 1;
+    else {
+      send(m, to, { kind: 'end', stripe });
+      t.children = left;
+    }
+  }
+
   /** Whether a part's pieces of a stripe are waited for: a peer sends them that has kept its word before. */
   awaited(stripe: number): boolean {
     return this.state.trees[stripe]!.parent !== undefined;
@@ -150,6 +173,11 @@ export class Mesh {
     return [...new Set(all.filter((id) => id !== undefined))];
   }
 
+  /** Those that are not on trial in any stripe. */
+  kept(): string[] {
+    return this.parents().filter((id) => !this.state.trees.some((t) => t.next === id));
+  }
+
   /** The peers that the node pushes to, each once. */
   allChildren(): string[] {
     return [...new Set(this.state.trees.flatMap((t) => t.children.map((c) => c.id)))];
@@ -168,6 +196,7 @@ export class Mesh {
   /** Looks for parents, ends what has run out, and tells changes. Returns what is to be sent since the last call, in order. */
   decide(now: number): Send[] {
     const m = this.state;
+    grow(m, now);
     m.trees.forEach((_, stripe) => {
       expire(m, now, stripe);
       if (!m.config.seed) seek(m, now, stripe);

@@ -14,6 +14,8 @@ export const minAvoid = 2_000_000;
 export const maxAvoid = 30_000_000;
 /** How often a place is told at most. */
 export const tellEvery = 250_000;
+/** How long no piece waits before a node takes one more child. */
+export const calm = 8_000_000;
 
 /** The rank of a node that nothing feeds. */
 export const none = Number.MAX_SAFE_INTEGER;
@@ -52,7 +54,7 @@ export interface Config {
   self: string;
   /** Number of trees. */
   stripes: number;
-  /** Children that the node takes, of all stripes together, */
+  /** Children that the node takes, of all stripes together, while its uplink carries them, */
   slots: number;
   /** and of one stripe; 0: as many. */
   perStripe?: number;

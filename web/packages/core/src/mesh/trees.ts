@@ -3,6 +3,7 @@
 import { fnv1a32, fnvStart } from '../schedule/rank.ts';
 import {
   type Config,
+  calm,
   leaseTime,
   type Message,
   maxAvoid,
@@ -50,12 +51,22 @@ export interface Tree {
   displaced: number;
 }
 
+export interface Uplink {
+  /** Children that the node takes now. */
+  slots: number;
+  /** When it took fewer. */
+  shrunk: number;
+  /** Since when no piece has waited, or since it took one more. */
+  calm: number;
+}
+
 export interface State {
   config: Config;
   peers: Map<string, Peer>;
   /** Of peers, by ID. */
   order: string[];
   trees: Tree[];
+  uplink: Uplink;
   /** Certificates come without a parent, so that the node can be a source. */
   sources: boolean;
   /** Parents of which the node was left without one. */
@@ -104,7 +115,7 @@ export const sourceRank = (id: string, stripe: number, slots: number): number =>
 
 /** Where the node stands in the tree of a stripe. */
 export const placeOf = (m: State, stripe: number): Place => {
-  const { self, seed, slots } = m.config;
+  const { self, seed } = m.config;
   const { parent, children } = m.trees[stripe]!;
   let rank = 0;
   let path = [self];
@@ -114,16 +125,27 @@ export const placeOf = (m: State, stripe: number): Place => {
     path = [...above.path, self];
   } else if (!seed) {
     if (!m.sources) return nowhere;
-    rank = sourceRank(self, stripe, slots);
+    rank = sourceRank(self, stripe, m.uplink.slots);
   }
   const room = path.length < maxPath ? Math.min(roomOf(m, stripe), maxSlots) : 0;
   return { rank, path, room, least: Math.min(maxSlots, ...children.map((c) => c.slots)) };
 };
 
+/** How many children the node has, of all stripes together. */
+export const fed = (m: State): number => m.trees.reduce((sum, t) => sum + t.children.length, 0);
+
+/** Has the node take one more child if it has all that it takes, and no piece has waited for a while. */
+export const grow = (m: State, now: number): void => {
+  const u = m.uplink;
+  if (u.slots >= m.config.slots || fed(m) !== u.slots || now - u.calm < calm) return;
+  u.slots++;
+  u.calm = now;
+};
+
 /** How many further children the node takes in a stripe. */
 const roomOf = (m: State, stripe: number): number => {
-  const { slots, perStripe } = m.config;
-  const left = m.trees.reduce((sum, t) => sum - t.children.length, slots);
+  const { perStripe } = m.config;
+  const left = m.uplink.slots - fed(m);
   return Math.max(0, perStripe ? Math.min(left, perStripe - m.trees[stripe]!.children.length) : left);
 };
 
@@ -167,7 +189,7 @@ const weakest = (children: Child[]): Child | undefined => {
 };
 
 const subscribe = (m: State, to: string, stripe: number): void =>
-  send(m, to, { kind: 'subscribe', stripe, slots: Math.min(m.config.slots, maxSlots) });
+  send(m, to, { kind: 'subscribe', stripe, slots: Math.min(m.uplink.slots, maxSlots) });
 
 /** Ends leases that have run out and trials that brought nothing. */
 export const expire = (m: State, now: number, stripe: number): void => {
@@ -200,7 +222,7 @@ export const seek = (m: State, now: number, stripe: number): void => {
     if (until > now || id === t.parent || !feeds(m, place)) continue;
     // While the parent misses parts, another one of the same tree is as good.
     if (t.missed > 0 ? place.rank > own : place.rank >= own) continue;
-    if (place.room === 0 && !outranks(m.config.slots, place.least)) continue;
+    if (place.room === 0 && !outranks(m.uplink.slots, place.least)) continue;
     if (best !== undefined && !better(place, at)) continue;
     best = id;
     at = place;

@@ -21,6 +21,7 @@ interface StepVector {
   heard?: MessageVector;
   arrived?: { peer: string; stripe: number };
   missed?: number;
+  waited?: { peer: string; stripe: number; waited_us: number; part_us: number };
   leave?: boolean;
   sends: MessageVector[];
   awaited: number[];
@@ -63,6 +64,7 @@ const happen = (m: Mesh, s: StepVector): void => {
   else if (s.heard) m.heard(s.at_us, s.heard.peer, readMessage(s.heard));
   else if (s.arrived) m.arrived(s.arrived.peer, s.arrived.stripe);
   else if (s.missed !== undefined) m.missed(s.at_us, s.missed);
+  else if (s.waited) m.waited(s.at_us, s.waited.peer, s.waited.stripe, s.waited.waited_us, s.waited.part_us);
 };
 
 describe('vectors of parts', () => {

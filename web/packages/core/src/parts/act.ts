@@ -10,7 +10,7 @@ import type { Part } from './shelf.ts';
  */
 export type Why = 'bad-piece' | 'unsolicited' | 'malformed' | 'crumbs' | 'too-much';
 
-/** Asks for the certificate of a part to be parsed and verified: `certified` or `refused` is the answer. */
+/** Asks for the certificate of a part to be parsed and verified: `certified` is the answer. */
 export interface Verify {
   do: 'verify';
   from: string;
@@ -52,5 +52,5 @@ export type Act =
   | { do: 'fetch'; stream: string; turn: number; runs: Run[] }
   /** All of the part that the player waits for has come: `bytes` has it. */
   | { do: 'ready'; stream: string; turn: number }
-  /** What a peer did that the owner counts, or ends the link for. Bytes are of `unsolicited`. */
+  /** What a peer did that the owner counts, or ends the link for. Bytes are of `unsolicited`, or of a `bad-piece` that no check was of. */
   | { do: 'blame'; from: string; why: Why; bytes: number };

@@ -5,7 +5,7 @@ import { type PartsMessage, pushed } from '../protocol/parts.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import { pieceLength } from '../segment/segment.ts';
 import type { Verify, Why } from './act.ts';
-import { type Link, mostPushes, type Opened, type Push } from './link.ts';
+import { keyOf, type Link, mostPushes, type Opened, type Push } from './link.ts';
 import { backlog, type Content, maxPart, type Part, sameBytes } from './shelf.ts';
 import { type Owner, stripeIn } from './state.ts';
 import type { Stream } from './stream.ts';
@@ -117,7 +117,7 @@ const waited = (l: Link, push: number): DataMessage[] => {
 export const arrives = (n: Receiver, now: number, l: Link, m: DataMessage): void => {
   const of = pushed(m.request);
   const u = of && l.pushes.get(of.push);
-  if (!of || (!u && !l.sendsAny(now))) unsolicited(n, l, m.payload.length);
+  if (!of || (!u && !l.sends(now))) unsolicited(n, l, m.payload.length);
   else if (!u || u.state === 'judging') keep(n, l, of.push, m);
   else if (u.state === 'refused') drop(n, l, u, m.payload.length);
   else take(n, now, l, u, m);
@@ -155,7 +155,7 @@ const take = (n: Receiver, now: number, l: Link, u: Push, m: DataMessage): void 
     drop(n, l, u, m.payload.length); // on its way when the part was given up
     return;
   }
-  if (piece >= p.pieces.length || u.got.has(piece) || !l.sendsStripe(now, s.id, stripeIn(p, piece))) {
+  if (piece >= p.pieces.length || u.got.has(piece) || !l.sends(now, keyOf(s.id, stripeIn(p, piece)))) {
     unsolicited(n, l, m.payload.length);
     return;
   }
@@ -204,11 +204,11 @@ const arrived = (n: Receiver, now: number, s: Stream, l: Link, p: Part, i: numbe
     s.check(l.id, p, i, data);
     return;
   }
-  n.counts.dropped += data.length;
   if (!sameBytes(pc.data!, data)) {
-    n.do({ do: 'blame', from: l.id, why: 'bad-piece', bytes: 0 });
+    n.do({ do: 'blame', from: l.id, why: 'bad-piece', bytes: data.length });
     return;
   }
+  n.counts.dropped += data.length;
   s.mesh.arrived(l.id, stripeIn(p, i));
   s.flush(now);
 };

@@ -1,6 +1,6 @@
 /** What there is of a peer: what it follows, what it pushes, and what is pushed to it. */
 
-import { maxPushId, stripes } from '../protocol/parts.ts';
+import { maxPushId } from '../protocol/parts.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import { grace } from './shelf.ts';
 
@@ -46,9 +46,12 @@ export interface Opened {
 export interface Queued {
   stream: string;
   turn: number;
+  stripe: number;
   segment: string;
   request: number;
   data: Uint8Array;
+  /** Since when. */
+  at: number;
 }
 
 /** What is pushed to a peer. */
@@ -60,18 +63,18 @@ export class Outgoing {
   /** Bytes of `waiting`. */
   waits = 0;
   /** Pieces that were handed over and not sent. */
-  handed = 0;
+  handed: Queued[] = [];
 
-  /** Takes back what waits and matches, and says how many bytes that was. */
-  forget(match: (q: Queued) => boolean): number {
-    let size = 0;
+  /** Takes back what waits and matches. */
+  forget(match: (q: Queued) => boolean): Queued[] {
+    const gone: Queued[] = [];
     this.waiting = this.waiting.filter((q) => {
-      const gone = match(q);
-      if (gone) size += q.data.length;
-      return !gone;
+      if (!match(q)) return true;
+      gone.push(q);
+      this.waits -= q.data.length;
+      return false;
     });
-    this.waits -= size;
-    return size;
+    return gone;
   }
 
   /** Notes that a part is told to the peer, and returns its push ID. */
@@ -81,11 +84,6 @@ export class Outgoing {
     this.next = (this.next + 1) & maxPushId;
     this.told.set(key, id);
     return id;
-  }
-
-  /** Has a part told again. */
-  untell(key: string): void {
-    this.told.delete(key);
   }
 }
 
@@ -120,19 +118,9 @@ export class Link {
     if (until > now) this.subscribed.set(key, Math.min(until, now + grace));
   }
 
-  /** Whether pieces of a stripe may come from the peer. */
-  sendsStripe(now: number, stream: string, stripe: number): boolean {
-    return (this.subscribed.get(keyOf(stream, stripe)) ?? 0) > now;
-  }
-
-  /** Whether those of any stripe of a stream may, */
-  sends(now: number, stream: string): boolean {
-    return Array.from({ length: stripes }, (_, i) => i).some((stripe) => this.sendsStripe(now, stream, stripe));
-  }
-
-  /** or of any stream. */
-  sendsAny(now: number): boolean {
-    return [...this.subscribed.values()].some((until) => until > now);
+  /** Whether pieces of a stripe (`keyOf`) may come from the peer, those of any stripe of a stream, or of any stream. */
+  sends(now: number, of = ''): boolean {
+    return [...this.subscribed].some(([key, until]) => until > now && key.startsWith(of));
   }
 
   /** Gives up what came of pushes that match. */

@@ -11,7 +11,7 @@ import type { Act, Check, Verify } from './act.ts';
 import { announced, arrives, judged, type Receiver } from './arrive.ts';
 import { Link } from './link.ts';
 import { due } from './player.ts';
-import { enoughOf, hand } from './push.ts';
+import { enoughOf, hand, waited } from './push.ts';
 import { type Content, grace, maxStreams } from './shelf.ts';
 import type { Settings } from './state.ts';
 import { Stream } from './stream.ts';
@@ -19,14 +19,8 @@ import { Stream } from './stream.ts';
 const decideEvery = 100_000;
 
 /** A message to the tree of a stripe, as the mesh has it. */
-const ofTree = (m: Extract<PartsMessage, { stripe: number }>): Message => {
-  const { stripe } = m;
-  if (m.type === 'place') {
-    const { rank, path, room, least } = m;
-    return { kind: m.type, stripe, place: { rank, path, room, least } };
-  }
-  return m.type === 'subscribe' ? { kind: m.type, stripe, slots: m.slots } : { kind: m.type, stripe };
-};
+const ofTree = ({ type: kind, ...place }: Extract<PartsMessage, { stripe: number }>) =>
+  ({ ...place, kind, place }) as Message;
 
 /** A node's part in all streams that it follows. */
 export class Node implements Receiver {
@@ -101,16 +95,6 @@ export class Node implements Receiver {
     }
   }
 
-  /** How many peers follow a stream, whether the node does or not. */
-  followers(id: string): number {
-    return [...this.links.values()].filter((l) => l.follows.has(id)).length;
-  }
-
-  /** Whether a peer follows a stream. */
-  follows(id: string, stream: string): boolean {
-    return !!this.links.get(id)?.follows.has(stream);
-  }
-
   /** Takes a message of parts. Its bytes may be kept. */
   heard(now: number, from: string, m: PartsMessage): void {
     const l = this.links.get(from);
@@ -118,7 +102,7 @@ export class Node implements Receiver {
     const s = this.streams.get(m.stream);
     if (m.type === 'follow') this.followed(now, l, m);
     else if (m.type === 'part') announced(this, now, l, m);
-    else if (m.type === 'enough') s && enoughOf(s, l, m.segment);
+    else if (m.type === 'enough') s && enoughOf(s, now, l, m.segment);
     else if (m.type === 'hold') this.hold(l, m);
     else {
       if (m.type === 'end') l.ends(now, m.stream, m.stripe);
@@ -164,14 +148,9 @@ export class Node implements Receiver {
     if (l) arrives(this, now, l, m);
   }
 
-  /** The certificate of a `Verify` is valid, */
-  certified(now: number, v: Verify, c: Content): void {
+  /** The certificate of a `Verify` is valid, or it is not. */
+  certified(now: number, v: Verify, c?: Content): void {
     judged(this, now, v, c);
-  }
-
-  /** or it is not. */
-  refused(now: number, v: Verify): void {
-    judged(this, now, v, undefined);
   }
 
   /** Takes the outcome of a `Check`. */
@@ -181,11 +160,13 @@ export class Node implements Receiver {
     else if (!ok && c.from !== undefined) this.do({ do: 'blame', from: c.from, why: 'bad-piece', bytes: 0 });
   }
 
-  /** A link has sent a pushed piece, or has given it up. */
-  sent(to: string): void {
+  /** A link has sent the first of the pushed pieces that it has, or has given it up. */
+  sent(now: number, to: string): void {
     const l = this.links.get(to);
-    if (!l?.out.handed) return;
-    l.out.handed--;
+    const q = l?.out.handed.shift();
+    if (!l || !q) return;
+    const s = this.streams.get(q.stream);
+    if (s) waited(s, now, to, q);
     hand(this, l);
   }
 

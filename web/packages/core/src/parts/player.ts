@@ -5,7 +5,7 @@ import { stripes } from '../protocol/parts.ts';
 import { pieceLength } from '../segment/segment.ts';
 import type { Run } from './act.ts';
 import { lacks, type Part } from './shelf.ts';
-import { parents, type State, stripeIn } from './state.ts';
+import { type State, stripeIn } from './state.ts';
 
 const all = Array.from({ length: stripes }, (_, stripe) => stripe);
 
@@ -85,14 +85,15 @@ const enough = (s: State, p: Part): void => {
   const segment = p.content?.segment ?? p.named;
   if (p.enough || segment === undefined) return;
   p.enough = true;
-  for (const to of parents(s)) s.owner.say(to, { type: 'enough', stream: s.id, segment });
+  // Of a peer on trial a piece is awaited.
+  for (const to of s.mesh.kept()) s.owner.say(to, { type: 'enough', stream: s.id, segment });
 };
 
 /** Tells the peers that push whether they are to. */
 export const hold = (s: State): void => {
   const say = (to: string, on: boolean) => s.owner.say(to, { type: 'hold', stream: s.id, on });
   if (s.short) {
-    for (const id of parents(s)) {
+    for (const id of s.mesh.parents()) {
       if (s.holds.has(id)) continue;
       s.holds.add(id);
       say(id, true);

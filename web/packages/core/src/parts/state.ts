@@ -27,7 +27,7 @@ export interface Owner {
 
 /** Settings of a stream that the node follows. */
 export interface Settings {
-  /** Children that a viewer takes, of all stripes together. */
+  /** Children that a viewer takes, of all stripes together, while its uplink carries them. */
   slots: number;
   /** How long a part plays. */
   part: number;
@@ -65,6 +65,3 @@ export interface State {
 /** The tree of a piece. */
 export const stripeIn = (p: Part, i: number): number =>
   stripeOf(Math.floor(p.turn / turns) + (p.turn % turns), i, p.pieces.length, stripes);
-
-/** The peers that push to the node, each once. */
-export const parents = (s: State): string[] => s.mesh.parents().filter((id) => s.owner.links.has(id));

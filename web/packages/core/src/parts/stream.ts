@@ -1,8 +1,8 @@
 /** A stream that the node follows. Times are µs. */
 
 import { Mesh } from '../mesh/mesh.ts';
-import type { Send } from '../mesh/place.ts';
-import { stripes } from '../protocol/parts.ts';
+import type { Place, Send } from '../mesh/place.ts';
+import { type PartsMessage, stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 import type { Check } from './act.ts';
 import { keyOf } from './link.ts';
@@ -66,16 +66,10 @@ export class Stream implements State {
     for (const m of sends) {
       const l = this.owner.links.get(m.to);
       if (!l) continue;
-      const { stripe } = m;
-      if (m.kind === 'place') {
-        this.owner.say(l.id, { type: m.kind, stream, stripe, ...m.place });
-      } else if (m.kind === 'subscribe') {
-        l.subscribes(stream, stripe);
-        this.owner.say(l.id, { type: m.kind, stream, stripe, slots: m.slots });
-      } else {
-        if (m.kind === 'unsubscribe') l.ends(now, stream, stripe);
-        this.owner.say(l.id, { type: m.kind, stream, stripe });
-      }
+      const { kind: type, stripe } = m;
+      if (type === 'subscribe') l.subscribes(stream, stripe);
+      if (type === 'unsubscribe') l.ends(now, stream, stripe);
+      this.owner.say(l.id, { ...m, ...(m as { place?: Place }).place, type, stream } as PartsMessage);
     }
   }
 
@@ -105,14 +99,8 @@ export class Stream implements State {
     for (const l of this.owner.links.values()) {
       l.close(same);
       l.out.forget(same);
-      l.out.untell(keyOf(this.id, turn));
+      l.out.told.delete(keyOf(this.id, turn));
     }
-  }
-
-  /** Takes a verified certificate that no peer told: the packager's. */
-  certify(now: number, turn: number, c: Content): void {
-    this.certified(now, turn, c);
-    this.flush(now);
   }
 
   /** Takes a verified certificate, and says whether it is that of the part at its turn. */
@@ -154,7 +142,7 @@ export class Stream implements State {
   /** Has a verified piece, and pushes it. */
   private accept(now: number, p: Part, i: number, data: Uint8Array): void {
     Object.assign(p.pieces[i]!, { verified: true, data });
-    for (const id of this.mesh.children(stripeIn(p, i))) push(this, id, p, i);
+    for (const id of this.mesh.children(stripeIn(p, i))) push(this, now, id, p, i);
     look(this, now);
   }
 

@@ -118,7 +118,7 @@ class Walker {
     const peer = hex(a);
     if (verb === 'linked') this.node.linked(peer, rest[1] === 'seed');
     else if (verb === 'gone') this.node.gone(now, peer);
-    else if (verb === 'sent') this.node.sent(peer);
+    else if (verb === 'sent') this.node.sent(now, peer);
     else if (verb === 'heard') this.node.heard(now, peer, readSaid(rest[1]!, rest[2]!, rest.slice(3)));
     else if (verb === 'data') {
       const payload = walked(c, d).data.slice(e * pieceSize + f, e * pieceSize + f + g);
@@ -148,7 +148,8 @@ class Walker {
         s.listed(now, a, walked(id, b).segment, c);
         break;
       case 'certify':
-        s.certify(now, a, content(id, a));
+        s.certified(now, a, content(id, a));
+        s.flush(now);
         break;
       case 'ask':
         s.ask(now, a, { deadline: b, rtt: c, rate: d });
@@ -179,7 +180,7 @@ class Walker {
       if (a.do === 'check') this.node.checked(now, a, toHex(sha256(a.data)) === toHex(a.digest));
       else if (a.raw.length === 6 && a.raw[0] === 0x63)
         this.node.certified(now, a, content(a.raw[1]!, Number.parseInt(toHex(a.raw.subarray(2)), 16)));
-      else this.node.refused(now, a);
+      else this.node.certified(now, a);
       out.push(...this.acts());
     }
     return out;

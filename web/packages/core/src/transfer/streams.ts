@@ -50,7 +50,7 @@ export interface Streams {
 
 export type CreateStreams = (shared: Shared, host: StreamsHost) => Streams;
 
-/** Children that a viewer takes, of all stripes together, where the site lets it send as much (decision 80). */
+/** Children that a viewer takes at most, of all stripes together, where the site lets it send as much (decision 88). */
 const children = 8;
 /** Names and turns that are remembered. */
 const mostKnown = 64;
@@ -103,7 +103,7 @@ export const createStreams: CreateStreams = (shared, host) => {
   const act = (a: Act): void => {
     if (a.do === 'say') peerOf(a.to)?.say(encodeParts(a.message));
     else if (a.do === 'push')
-      peerOf(a.to)?.uploads.push(a.request, a.segment, a.data, () => during(() => node.sent(a.to)));
+      peerOf(a.to)?.uploads.push(a.request, a.segment, a.data, () => during((at) => node.sent(at, a.to)));
     else if (a.do === 'verify') settled(judge(a));
     else if (a.do === 'check') check(a);
     else if (a.do === 'blame') blame(a);
@@ -121,8 +121,10 @@ export const createStreams: CreateStreams = (shared, host) => {
 
   const blame = ({ from, why, bytes }: Act & { do: 'blame' }): void => {
     const peer = peerOf(from);
-    if (why === 'bad-piece') peer?.drop(why, byeBadPiece, true);
-    else if (why === 'malformed') peer?.drop('protocol-error', byeProtocolError, true);
+    if (why === 'bad-piece') {
+      stats.add('rejected_bytes', bytes);
+      peer?.drop(why, byeBadPiece, true);
+    } else if (why === 'malformed') peer?.drop('protocol-error', byeProtocolError, true);
     else if (why === 'unsolicited') peer?.unasked(bytes);
     else peer?.overrun(why === 'crumbs' ? 'data' : 'messages');
   };
@@ -131,10 +133,8 @@ export const createStreams: CreateStreams = (shared, host) => {
   const judge = async (a: Verify) => {
     const peer = peerOf(a.from);
     const c = peer && (await host.judge(peer, a.raw));
-    if (!c) return during((now) => node.refused(now, a));
-    const { length, digests, raw } = c;
-    const segment = await segmentId(site, c.name, crypto);
-    during((now) => node.certified(now, a, { segment, length, digests, raw }));
+    const content = c && { ...c, segment: await segmentId(site, c.name, crypto) };
+    during((now) => node.certified(now, a, content));
   };
 
   /** Compares the digest of a piece. */

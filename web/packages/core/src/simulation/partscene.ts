@@ -1,0 +1,86 @@
+/** Pages of a low-latency stream: an origin, a seed, and viewers that join when the test says so. */
+
+import type { EngineDeps } from '../enginedeps.ts';
+import type { PeerLink } from '../ports.ts';
+import { Broadcast } from './broadcast.ts';
+import { PartSeed } from './partseed.ts';
+import { PartViewer } from './partviewer.ts';
+import { fast, id, signer } from './scene.ts';
+import { type Line, Network, type SimLink, World } from './world.ts';
+
+/** 5/1, 20/5 and 100/40 Mbit/s. */
+export const slow: Line = { up: 125_000, down: 625_000 };
+export const home: Line = { up: 625_000, down: 2_500_000 };
+export const quick: Line = { up: 5_000_000, down: 12_500_000 };
+export const seedId = id(15);
+
+export interface Joining {
+  line?: Line;
+  deps?: Partial<EngineDeps>;
+  /** Before its links. */
+  adaptive?: boolean;
+  /** Has its own end of each link first. */
+  meddle?(link: SimLink): void;
+  at?: Broadcast;
+}
+
+/** A stream, a seed, and viewers that join when the test says so, each linked to all others after what links take. */
+export const setUp = (options: { seed?: boolean; others?: Broadcast[] } = {}) => {
+  const world = new World();
+  const network = new Network(world);
+  network.addNode('origin', { up: 125_000_000, down: 125_000_000 });
+  network.addNode(seedId, fast);
+  const broadcast = new Broadcast(network);
+  const high = new Broadcast(network, 'high', 110_000);
+  const seed = options.seed === false ? undefined : new PartSeed(seedId, network, signer, [broadcast, high]);
+  const viewers: PartViewer[] = [];
+  const meddling = new Map<string, (link: SimLink) => void>();
+  const viewer = ({ line = home, deps, adaptive = false, meddle, at = broadcast }: Joining = {}) => {
+    const own = (viewers.length + 1).toString(16).padStart(2, '0').repeat(16);
+    network.addNode(own, line);
+    const v = new PartViewer(own, network, at, signer, deps);
+    v.adaptive = adaptive;
+    if (meddle) meddling.set(own, meddle);
+    const before = [...viewers];
+    viewers.push(v);
+    world.setTimer(() => {
+      for (const other of [seed, ...before]) {
+        if (!other) continue;
+        const role = other === seed ? 'seed' : 'viewer';
+        const [mine, theirs] = network.link({ id: own, role: 'viewer' }, { id: other.id, role });
+        meddle?.(mine);
+        meddling.get(other.id)?.(theirs);
+        v.addLink(mine);
+        other.addLink(theirs as PeerLink);
+      }
+    }, 400);
+    v.play();
+    return v;
+  };
+  const run = (ms: number) => world.runUntil(world.now() + ms);
+  return { world, network, broadcast, high, seed, viewers, viewer, run };
+};
+
+export type Scene = ReturnType<typeof setUp>;
+
+/** Viewers come one a second. */
+export const audience = async ({ viewer, run }: Scene, n: number, joining: Joining = {}) => {
+  for (let i = 0; i < n; i++) {
+    viewer(joining);
+    await run(1_000);
+  }
+};
+
+export const share = (viewers: PartViewer[], from = 0) => {
+  const sum = { origin: 0, seed: 0, peer: 0 };
+  for (const v of viewers) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += v.bytes(from)[k];
+  const all = sum.origin + sum.seed + sum.peer;
+  return { origin: sum.origin / all, seed: sum.seed / all, peer: sum.peer / all };
+};
+
+/** What pages have thrown away, of what they have played. */
+export const wasted = (viewers: PartViewer[]) => {
+  const sum = (of: (v: PartViewer) => number) => viewers.reduce((n, v) => n + of(v), 0);
+  const played = sum((v) => v.results.reduce((n, r) => n + r.data.byteLength, 0));
+  return sum((v) => v.engine.snapshot().totals.wasted_bytes) / played;
+};
