@@ -259,10 +259,18 @@ func (f *feed) push(to mesh.ID, p *part, i int) {
 	}
 	f.head(to, p)
 	if l.data.queued > backlog {
-		n.sim.shed += l.data.forget(func(part int) bool { return part < p.n })
+		for _, m := range l.data.forget(func(part int) bool { return part < p.n }) {
+			n.sim.shed += m.size
+			m.left()
+		}
 	}
-	r, part, wrong := f.rendition, p.n, n.temper == pollutes
-	l.data.send(message{size: pieceBytes(p.size, i), part: p.n, arrived: func() {
+	r, part, wrong, at := f.rendition, p.n, n.temper == pollutes, n.sim.w.now
+	left := func() {
+		if n.sim.o.Children == ByWaits {
+			f.mesh.Waited(n.sim.w.now, to, f.stripe(p, i), n.sim.w.now-at, partTime)
+		}
+	}
+	l.data.send(message{size: pieceBytes(p.size, i), part: p.n, left: left, arrived: func() {
 		n.sim.w.after(handling, func() {
 			if g := l.to.feeds[r]; g != nil && l.to.links[n.id] != nil && part > g.newest-keptParts {
 				g.arrived(g.part(part), i, n, wrong)
@@ -282,7 +290,9 @@ func (f *feed) enough(part int) {
 		n.say(id, func(to *node) {
 			if g := to.feeds[r]; g != nil && part > g.newest-keptParts {
 				g.part(part).without[n.id] = true
-				to.links[n.id].data.forget(func(of int) bool { return of == part })
+				for _, m := range to.links[n.id].data.forget(func(of int) bool { return of == part }) {
+					m.left()
+				}
 			}
 		})
 	}

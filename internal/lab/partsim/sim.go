@@ -20,6 +20,16 @@ const (
 	Push             // along trees
 )
 
+// Children says how many a viewer takes.
+type Children int
+
+// The ways to know.
+const (
+	ByUplink Children = iota // what a share of its uplink carries, which it knows
+	Eight                    // eight
+	ByWaits                  // eight, and fewer where pieces wait to leave (mesh.Waited)
+)
+
 // Options of a run.
 type Options struct {
 	Way      Way
@@ -29,8 +39,9 @@ type Options struct {
 	ByPart   bool    // a stripe is every k-th part; else the pieces of each part are divided
 	Share    float64 // of its uplink that a viewer gives to children
 	Seeds    int     // children that the seed takes in a stripe; 0: there is no seed
-	Heedless bool    // peers push while the buffer is short
-	Grace    int64   // µs, the part's duration in mesh.Due
+	Children Children
+	Heedless bool  // peers push while the buffer is short
+	Grace    int64 // µs, the part's duration in mesh.Due
 	Trace    uint64
 	Trouble  Trouble
 	Lines    []Home
@@ -46,6 +57,8 @@ const (
 	silence = 15 * second
 	// introduced is how many viewers a newcomer is told of.
 	introduced = 8
+	// eight is how many children a viewer takes that does not know its uplink.
+	eight = 8
 	// ample is the line of origin and seed, bytes/s.
 	ample = 125e6
 )
@@ -98,6 +111,9 @@ func (s *sim) config(n *node) mesh.Config {
 		return mesh.Config{Self: n.id, Stripes: s.o.Stripes, Slots: s.o.Seeds * s.o.Stripes, PerStripe: s.o.Seeds, Seed: true}
 	}
 	slots := int(n.access.up.rate * s.o.Share * float64(s.o.Stripes) / (segmentBytes[2] / 2))
+	if s.o.Children != ByUplink {
+		slots = eight
+	}
 	if n.temper >= silent {
 		slots = mesh.MaxSlots
 	}

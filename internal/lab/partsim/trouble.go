@@ -101,6 +101,8 @@ func Others() []Other {
 		{"eight-stripes", "Eight stripes.", with(func(o *Options) { o.Stripes = 8 })},
 		{"a-fifth", "Viewers give a fifth of their uplink.", with(func(o *Options) { o.Share = 0.2 })},
 		{"half", "Viewers give half of their uplink.", with(func(o *Options) { o.Share = 0.5 })},
+		{"eight", "Viewers take eight children, whatever their uplink carries.", with(func(o *Options) { o.Children = Eight })},
+		{"by-waits", "Viewers take eight children, and fewer where pieces wait to leave.", with(func(o *Options) { o.Children = ByWaits })},
 		{"one-of-the-seed", "The seed takes one child in a stripe.", with(func(o *Options) { o.Seeds = 1 })},
 		{"three-of-the-seed", "The seed takes three.", with(func(o *Options) { o.Seeds = 3 })},
 		{"less-grace", "The origin is asked after an eighth of a second.", with(func(o *Options) { o.Grace = partTime / 2 })},

@@ -84,6 +84,7 @@ type flow struct {
 type message struct {
 	size    int
 	part    int
+	left    func() // its uplink has sent it, or it was taken back as too late; may be nil
 	arrived func()
 }
 
@@ -99,18 +100,18 @@ func (f *flow) send(m message) {
 }
 
 // forget takes back what has not left and is of such parts.
-func (f *flow) forget(of func(part int) bool) (bytes int) {
+func (f *flow) forget(of func(part int) bool) (gone []message) {
 	kept := f.waiting[:0]
 	for _, m := range f.waiting {
 		if of(m.part) {
-			bytes += m.size
+			gone = append(gone, m)
 			f.queued -= m.size
 		} else {
 			kept = append(kept, m)
 		}
 	}
 	f.waiting = kept
-	return bytes
+	return gone
 }
 
 func (f *flow) pump() {
@@ -124,6 +125,9 @@ func (f *flow) pump() {
 		}
 		away := f.from.delay + f.to.delay
 		f.w.at(f.from.up.pass(f.w.now, m.size), func() {
+			if m.left != nil {
+				m.left()
+			}
 			f.w.after(away, func() {
 				f.w.at(f.to.down.pass(f.w.now, m.size), func() {
 					if !f.closed {
