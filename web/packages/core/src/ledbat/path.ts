@@ -103,8 +103,8 @@ export class Path {
   }
 
   setPayload(payload = 0, maxMessage = 0): void {
-    this.#maxMessage = maxMessage > 0 ? maxMessage : mostMessage;
-    this.#payload = Math.min(payload > 0 ? payload : packet, this.#maxMessage);
+    this.#maxMessage = maxMessage || mostMessage;
+    this.#payload = Math.min(payload || packet, this.#maxMessage);
   }
 
   /** Takes the link from the host; what it had in flight no longer counts. */
@@ -159,7 +159,7 @@ export class Path {
       div(Math.min(div(rate * time, 1_000_000), div(this.window(), part), this.#maxMessage), this.#payload);
     const few = eager ? 1 : packets(Math.min(fewTime, div(3 * view.queuing, 2)), fewPart);
     const n = Math.max(1, Math.min(fewPackets, few), packets(Math.min(messageTime, div(view.target, 4)), 4));
-    return (n > 1 ? n - (n % 2) : n) * this.#payload;
+    return (n & ~1 || n) * this.#payload;
   }
 
   /** What may be in flight on this link alone. */
@@ -266,8 +266,8 @@ export class Path {
   /** What the link's own cap hears: the delay by which the link is slower than the host's line. */
   #signal(now: number): Signal {
     const d = this.#delays;
-    const limited = now - this.#limitedAt <= Math.max(d.srtt, firstRtt);
     const { srtt: rtt } = d;
+    const limited = now - this.#limitedAt <= Math.max(rtt, firstRtt);
     const queuing = Math.max(0, d.queuing() - this.#host.view.queuing);
     return { now, acked: 0, queuing, target: d.target(), base: d.base(), rtt, limited, parts: 1 };
   }
