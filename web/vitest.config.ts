@@ -2,7 +2,11 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'apps/{bench,check,demo,doctor}/src/**/*.test.ts'],
+    include: [
+      'packages/*/src/**/*.test.ts',
+      'apps/{bench,check,demo,doctor}/src/**/*.test.ts',
+      'scripts/**/*.test.mjs',
+    ],
     testTimeout: 10_000,
     // A test that fails runs once more, and is named (decision 65).
     retry: 1,

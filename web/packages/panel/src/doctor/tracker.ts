@@ -55,7 +55,8 @@ async function opened(e: Examination, url: URL): Promise<boolean> {
 async function asked(e: Examination, url: URL): Promise<Found> {
   const origin = pageOrigin(e);
   const question = new URL(`/allowed?origin=${encodeURIComponent(origin)}`, url.origin.replace(/^ws/, 'http'));
-  const answer = await fetch(question, { signal: AbortSignal.timeout(answerMs) }).catch(() => undefined);
+  // Safari before 16 has no AbortSignal.timeout.
+  const answer = await Promise.race([fetch(question).catch(() => undefined), after(answerMs)]);
   const text = await answer?.text().catch(() => undefined);
   if (text === undefined)
     return fail(
