@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { rows } from '../../../scripts/browsers/rows.mjs';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import { Stack } from './stack.ts';
@@ -73,6 +74,41 @@ test.concurrent('where peer delivery cannot be: one coded event, and the page pl
     expect(r.codes, r.name).toEqual([r.expected]);
     expect(r, r.name).toMatchObject({ complete: true, links: 0, fromOthers: 0, stalls: [], errors: [], fatal: 0 });
   }
+});
+
+/** Runs in the page ahead of all scripts: takes APIs from it, and tells which were there. */
+function take(apis: string[]): void {
+  const taken = apis.filter((api) => {
+    const [owner, member] = api.split('.') as [string, string?];
+    const { prototype } = (window as unknown as Record<string, { prototype?: object }>)[owner] ?? {};
+    const [from, name] = !member || owner === 'Window' ? [window, member ?? owner] : [prototype, member];
+    return from && name in from && Reflect.deleteProperty(from, name);
+  });
+  Object.assign(window, { __taken: taken });
+}
+
+test.concurrent('a page plays and shares without all that a browser may lack (docs/browsers.md)', async () => {
+  const apis = rows.filter(({ without, off }) => without && !off).flatMap((row) => row.apis);
+  // Members first: without its interface none is found.
+  apis.sort((a, b) => Number(b.includes('.')) - Number(a.includes('.')));
+  const before = new Function(`(${take})(${JSON.stringify(apis)})`) as () => void;
+  const options = { level: 0, buffer: 12, attributes: 'data-title="bare" data-badge' };
+  const [host, bare] = [
+    await Viewer.open(browser, stack.page(options), { name: 'all' }),
+    await Viewer.open(browser, stack.page(options), { name: 'bare', before }),
+  ];
+  await bare.until('6 s of film', (s) => s.currentTime > 6);
+  const others = async () => (await bare.told()).segments.reduce((sum, s) => sum + s.bytes.seed + s.bytes.peer, 0);
+  const deadline = Date.now() + 20_000;
+  while ((await others()) === 0 && Date.now() < deadline) await pause(200);
+  const taken = await bare.page.evaluate(() => (window as unknown as { __taken: string[] }).__taken);
+  const { notices } = await bare.told();
+  figures('bare', { taken, others: await others(), notices });
+  expect(taken).toEqual(expect.arrayContaining(['Worker', 'BroadcastChannel', 'Navigator.locks', 'Navigator.storage']));
+  expect(await others()).toBeGreaterThan(0);
+  expect(notices).toEqual([]);
+  expect(bare.consoleErrors()).toEqual([]);
+  await Promise.all([host.close(), bare.close()]);
 });
 
 test.concurrent('the tag before hls.js, after it, and without it', async () => {
