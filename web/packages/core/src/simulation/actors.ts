@@ -70,6 +70,12 @@ export class Seed {
     for (const [id, name] of this.names) this.ready.set(id, this.film.content(name));
   }
 
+  /** It has a segment no longer, and would fetch it again. */
+  forget(name: string): void {
+    this.ready.delete(idOf(name));
+    this.fetched.delete(idOf(name));
+  }
+
   private pieces(id: string): number {
     return Math.ceil((this.ready.get(id)?.length ?? 0) / 16384);
   }
@@ -178,6 +184,8 @@ export class Viewer {
   tells = 2;
   /** What it plays has no end, as far as it knows. */
   live = false;
+  /** Of playback. */
+  speed = 1;
   onProgress?: (loaded: number) => void;
   /** Gives up what is being loaded. */
   abort = nothing;
@@ -233,11 +241,11 @@ export class Viewer {
   private update(): void {
     const now = this.clock.now();
     if (this.startupMs >= 0) {
-      this.position += now - this.updatedAt;
+      this.position += (now - this.updatedAt) * this.speed;
       const over = this.position - this.bufferedMs;
       if (over > 0 && this.next < this.film.segments.length) {
         this.stalls++;
-        this.stallMs += over;
+        this.stallMs += over / this.speed;
       }
       this.position = Math.min(this.position, this.bufferedMs);
     }
@@ -248,7 +256,7 @@ export class Viewer {
     this.update();
     const segment = this.film.segments[this.next];
     if (!segment) return;
-    const wait = this.bufferedMs - this.position - this.aheadMs;
+    const wait = (this.bufferedMs - this.position - this.aheadMs) / this.speed;
     if (wait > 0) {
       // At least a millisecond: a rounding error would not move the clock.
       this.clock.setTimer(() => this.loadNext(), Math.max(wait, 1));
@@ -263,7 +271,7 @@ export class Viewer {
         adaptive: this.adaptive,
         deadlineMs: () => {
           this.update();
-          return segment.startMs - this.position;
+          return (segment.startMs - this.position) / this.speed;
         },
         upcoming: film.segments.slice(this.next + 1, this.next + 1 + this.tells),
         live: this.live,

@@ -1,0 +1,72 @@
+/** Two pages watch a title of two hours at twice its speed: what they keep of it is bounded. */
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test, vi } from 'vitest';
+import { Film, noise } from './film.ts';
+import { figures, fine, setUp } from './scene.ts';
+
+// Virtual time costs real time on a busy machine.
+vi.setConfig({ testTimeout: 240_000 });
+
+const [segments, segmentMs, segmentBytes] = [1_800, 4_000, 100_000];
+const cacheBytes = 24 * 2 ** 20;
+
+/** A film that is made anew each time that it is read: what is in memory is the pages'. */
+class LongFilm extends Film {
+  constructor() {
+    super(0, segmentMs, segmentBytes);
+    for (let n = 0; n < segments; n++) {
+      const name = `/film/${n}.ts`;
+      const url = `https://video.example.com${name}`;
+      this.segments.push({ url, name, startMs: n * segmentMs, durationMs: segmentMs });
+    }
+  }
+
+  override content(name: string): Uint8Array {
+    return noise(name, segmentBytes);
+  }
+}
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+/** Bytes in use once all garbage is gone. */
+const inUse = () => {
+  collect();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
+};
+
+test('a title of two hours at twice its speed leaves no more than the cache and 50 MB', async () => {
+  const film = new LongFilm();
+  const { seed, viewer, viewers, run } = setUp(film);
+  const ahead = () => ({ allowed: true, waste_bytes: 0, role: 'full' as const, battery: false });
+  const before = inUse();
+  for (let n = 0; n < 2; n++) {
+    viewer(undefined, { cacheBytes, ahead }).speed = 2;
+    await run(20_000);
+  }
+  const total = { origin: 0, seed: 0, peer: 0 };
+  const used: number[] = [];
+  let behind = 0;
+  // Half the time that the title takes, and a minute for the second one.
+  for (let minute = 0; minute < 61; minute++) {
+    await run(60_000);
+    for (const v of viewers) {
+      const bytes = v.bytes();
+      for (const k of ['origin', 'seed', 'peer'] as const) total[k] += bytes[k];
+      // The player has played them.
+      v.results.length = 0;
+    }
+    // A seed is another machine.
+    for (; behind < Math.min(segments, minute * 30); behind++) seed.forget(film.segments[behind]!.name);
+    if (minute % 10 === 9) used.push((inUse() - before) / viewers.length);
+  }
+  expect(figures(viewers, film)).toMatchObject(fine);
+  // They have watched all of it, and shared it.
+  expect(total.origin + total.seed + total.peer).toBe(viewers.length * segments * segmentBytes);
+  expect(total.peer / (viewers.length * segments * segmentBytes)).toBeGreaterThan(0.3);
+  const megabytes = used.map((bytes) => Math.round(bytes / 1e6));
+  expect(Math.max(...used), `MB after each ten minutes: ${megabytes}`).toBeLessThan(cacheBytes + 50_000_000);
+  // It does not grow as the cache is full.
+  expect(used.at(-1)! - used[2]!, `MB after each ten minutes: ${megabytes}`).toBeLessThan(5_000_000);
+});
