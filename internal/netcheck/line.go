@@ -9,15 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/netstat"
 	"github.com/leeway-video/leeway/internal/qualitylink"
 	"github.com/leeway-video/leeway/internal/wire/quality"
 )
 
-const (
-	maxWaiting = 64 << 10 // bytes that are not acknowledged, above which nothing is sent
-	spareTime  = 25 * time.Second
-)
+// maxWaiting is how many bytes may not be acknowledged, above which nothing is sent.
+const maxWaiting = 64 << 10
 
 var (
 	errText = errors.New("a control message that is no text")
@@ -37,33 +34,6 @@ type Line struct {
 	streams map[uint16]*stream // guarded by mu
 	refused error              // guarded by mu: what the server said of the connection
 	load    *laneLoad          // guarded by mu: nil: there is none
-}
-
-// stream is one of a line, as the client sees it.
-type stream struct {
-	quality.Run
-	ready chan struct{} // the server's ready
-	said  chan struct{} // down: the server's sent
-	ended chan struct{} // the server's end
-	whole chan struct{} // every number has come
-
-	mu        sync.Mutex
-	closed    bool               // guarded by mu
-	seen      []bool             // guarded by mu
-	missing   int                // guarded by mu
-	arrivals  []netstat.Arrival  // guarded by mu: down, and echoes
-	exchanges []netstat.Exchange // guarded by mu
-	told      []netstat.Arrival  // guarded by mu: the server's record
-	marks     []quality.Mark     // guarded by mu: nil: the server cannot tell
-	refused   error              // guarded by mu
-}
-
-// StreamResult is what is known of a stream.
-type StreamResult struct {
-	Here      netstat.Record     // what came here: of a stream down, or echoes
-	There     netstat.Record     // what came to the server: of a stream up, or the probes of echoes
-	Exchanges []netstat.Exchange // of echoes
-	Marks     []quality.Mark     // that the server read; nil: it cannot tell
 }
 
 func newLine() *Line {
@@ -236,18 +206,9 @@ func (l *Line) Run(ctx context.Context, runs []quality.Run) ([]StreamResult, err
 	return results, errors.Join(errs...)
 }
 
-func newStream(r quality.Run) *stream {
-	s := &stream{
-		Run: r, ready: make(chan struct{}), said: make(chan struct{}), ended: make(chan struct{}), whole: make(chan struct{}),
-		missing: int(r.Messages) + quality.Tail,
-	}
-	s.seen = make([]bool, s.missing)
-	return s
-}
-
 // one lives as long as a stream does, and in any case no longer than its time.
 func (l *Line) one(ctx context.Context, s *stream) error {
-	limit := time.Duration((s.Messages+quality.Tail)*s.Interval)*time.Microsecond + spareTime
+	limit := time.Duration((s.Messages+quality.Tail)*s.Interval)*time.Microsecond + quality.Patience
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("the server does not end the stream"))
 	defer cancel()
 	if err := l.say(s.Run); err != nil {
@@ -257,9 +218,11 @@ func (l *Line) one(ctx context.Context, s *stream) error {
 		return err
 	}
 	if s.Direction != quality.Down {
-		if err := l.send(ctx, s); err != nil {
+		n, err := l.send(ctx, s)
+		if err != nil {
 			return err
 		}
+		s.sent(n)
 		if err := l.say(quality.Sent{Stream: s.Stream}); err != nil {
 			return l.lost()
 		}
@@ -267,7 +230,7 @@ func (l *Line) one(ctx context.Context, s *stream) error {
 	if err := l.await(ctx, s, s.ended); err != nil || s.Direction == quality.Up {
 		return err
 	}
-	late := time.NewTimer(min(10*time.Second, max(2*time.Second, 4*l.link.RTT())))
+	late := time.NewTimer(quality.Late(l.link.RTT()))
 	defer late.Stop()
 	select {
 	case <-s.whole:
@@ -303,83 +266,39 @@ func (l *Line) say(c quality.Control) error {
 	return l.link.Say(b)
 }
 
-// send sends the messages of a stream.
-func (l *Line) send(ctx context.Context, s *stream) error {
+// send sends the messages of a stream until all are sent, the server has closed its record, or the line takes them too slowly. It
+// returns how many were sent.
+func (l *Line) send(ctx context.Context, s *stream) (n int64, err error) {
 	began := time.Now()
 	interval := time.Duration(s.Interval) * time.Microsecond
-	until := began.Add(time.Duration(s.Messages+quality.Tail)*interval + 10*time.Second)
+	until := began.Add(time.Duration(s.Messages+quality.Tail)*interval + quality.ThinTime)
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	b := make([]byte, 0, quality.MaxSize)
-	for n := int64(0); n < s.Messages+quality.Tail; {
+	for n < s.Messages+quality.Tail {
 		select {
 		case <-tick.C:
+		case <-s.ended:
+			return n, nil
 		case <-l.gone:
-			return l.lost()
+			return n, l.lost()
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return n, context.Cause(ctx)
 		}
 		now := time.Now()
 		if now.After(until) {
-			return errThin
+			break
 		}
 		for due := s.Due(now.Sub(began).Microseconds()); n < due && l.link.Waiting() <= maxWaiting; n++ {
 			p := quality.Probe{Stream: s.Stream, Sequence: uint32(n), Sent: l.now(time.Now())}
 			if err := l.link.Send(p.Append(b[:0], int(s.Size))); err != nil {
-				return l.lost()
+				return n, l.lost()
 			}
 		}
 		tick.Reset(max(time.Millisecond/2, time.Until(began.Add(time.Duration(n)*interval))))
 	}
-	return nil
-}
-
-// arrived notes a message of the server's.
-func (s *stream) arrived(p quality.Probe, at int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || int(p.Sequence) >= len(s.seen) {
-		return
+	if n < min(leastMessages, s.Messages)+quality.Tail {
+		return n, errThin
 	}
-	if n := int64(p.Sequence); n < s.Messages && len(s.arrivals) < len(s.seen)+64 {
-		s.arrivals = append(s.arrivals, netstat.Arrival{Sequence: n, Sent: p.Sent, Received: at})
-	}
-	if !s.seen[p.Sequence] {
-		s.seen[p.Sequence] = true
-		if s.missing--; s.missing == 0 {
-			close(s.whole)
-		}
-	}
-}
-
-// returned notes an echo.
-func (s *stream) returned(e quality.Echo, at int64) {
-	s.arrived(e.Probe, at)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if int64(e.Sequence) < s.Messages && len(s.exchanges) < len(s.seen) && !s.closed {
-		s.exchanges = append(s.exchanges, netstat.Exchange{Sent: e.Sent, Received: e.Received, Echoed: e.Echoed, Returned: at})
-	}
-}
-
-// record takes in a part of the server's record.
-func (s *stream) record(arrivals []netstat.Arrival) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.told) <= 2*len(s.seen) {
-		s.told = append(s.told, arrivals...)
-	}
-}
-
-func (s *stream) result() StreamResult {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := StreamResult{Exchanges: s.exchanges, Marks: s.marks}
-	if s.Direction != quality.Up {
-		r.Here = netstat.Record{Sent: s.Messages, Arrivals: s.arrivals}
-	}
-	if s.Direction != quality.Down {
-		r.There = netstat.Record{Sent: s.Messages, Arrivals: s.told}
-	}
-	return r
+	return n, nil
 }

@@ -77,7 +77,7 @@ func (x *lineSession) run(line Line) {
 
 // wait says how the line ends.
 func (x *lineSession) wait() string {
-	timer := time.NewTimer(openTime)
+	timer := time.NewTimer(quality.OpenTime)
 	defer timer.Stop()
 	open := x.open
 	for {
@@ -89,12 +89,12 @@ func (x *lineSession) wait() string {
 		case <-open:
 			open = nil
 			x.mu.Lock()
-			x.start, x.idle = time.Now(), time.Now().Add(idleTime)
+			x.start, x.idle = time.Now(), time.Now().Add(quality.IdleTime)
 			x.mu.Unlock()
-			timer.Reset(idleTime)
+			timer.Reset(quality.IdleTime)
 		case now := <-timer.C:
 			x.mu.Lock()
-			left := x.start.Add(lineTime).Sub(now)
+			left := x.start.Add(quality.LineTime).Sub(now)
 			if x.active == 0 {
 				left = min(left, x.idle.Sub(now))
 			}
@@ -102,7 +102,7 @@ func (x *lineSession) wait() string {
 			if open != nil || left <= 0 {
 				return endTimeout
 			}
-			timer.Reset(min(left, idleTime))
+			timer.Reset(min(left, quality.IdleTime))
 		}
 	}
 }
@@ -314,5 +314,5 @@ func (x *lineSession) leave(s *stream) {
 func (x *lineSession) left() {
 	x.active--
 	x.done++
-	x.idle = time.Now().Add(lateTime)
+	x.idle = time.Now().Add(quality.LateTime)
 }

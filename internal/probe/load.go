@@ -87,7 +87,7 @@ func (l *load) run() {
 		x.left()
 	}()
 	defer l.stop()
-	late := time.NewTimer(idleTime)
+	late := time.NewTimer(quality.IdleTime)
 	defer late.Stop()
 	select {
 	case <-x.line.Lane():
@@ -119,7 +119,7 @@ func (l *load) collect() {
 	l.receiver = receiver
 	x.mu.Unlock()
 	x.say(quality.Ready{Stream: l.Stream})
-	late := time.NewTimer(l.length() + spareTime)
+	late := time.NewTimer(l.length() + quality.SpareTime)
 	defer late.Stop()
 	select {
 	case <-l.ctx.Done():

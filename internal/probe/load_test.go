@@ -140,7 +140,7 @@ func TestLoadsOfALineAreBounded(t *testing.T) {
 		if !r.heard(`{"type":"error","stream":1,"code":"busy"`) || !r.heard(`{"type":"error","stream":2,"code":"limit"`) {
 			t.Errorf("the server said %q", r.said)
 		}
-		<-time.After(5*time.Second + spareTime) // the load ends without the client's sent
+		<-time.After(5*time.Second + quality.SpareTime) // the load ends without the client's sent
 		if !r.heard(`{"type":"end","stream":1`) {
 			t.Errorf("the server said %q", r.said)
 		}
@@ -153,7 +153,7 @@ func TestLoadsOfALineAreBounded(t *testing.T) {
 
 		r = w.raw()
 		r.load(t, 3, quality.Down)
-		<-time.After(idleTime + time.Second)
+		<-time.After(quality.IdleTime + time.Second)
 		if !r.heard(`{"type":"error","stream":3,"code":"limit"`) {
 			t.Errorf("without a channel the server said %q", r.said)
 		}

@@ -17,10 +17,6 @@ import (
 // Bounds of connections of the quality test (spec/probe.md, Quality by data channel; spec/budgets.md).
 const (
 	maxOffer       = 16 << 10 // bytes of a request
-	openTime       = 20 * time.Second
-	idleTime       = 10 * time.Second // without a stream, once it is open
-	lateTime       = 20 * time.Second // the same after a stream: the client waits 10 s for late messages, from when the stream's end has come to it
-	lineTime       = 180 * time.Second
 	maxHalfOpen    = 32 // connections that are not open yet
 	maxHalfOpenOne = 4  // of one address
 	packetCost     = 96 // bytes that a message has around it: addresses, keys, lengths

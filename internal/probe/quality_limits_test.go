@@ -141,7 +141,7 @@ func TestOffersAreBounded(t *testing.T) {
 		if status, _ := w.offer(); status != 429 {
 			t.Errorf("one too many of all: %d", status)
 		}
-		<-time.After(openTime + time.Second)
+		<-time.After(quality.OpenTime + time.Second)
 		w.ends(qualityTest, endTimeout, maxHalfOpen)
 		if status, _ := w.offer(); status != 200 {
 			t.Errorf("after ten seconds: %d", status)
@@ -199,13 +199,13 @@ func TestAClientMayWaitForLateMessages(t *testing.T) {
 		if !r.heard(`{"type":"end","stream":1`) {
 			t.Fatalf("the server said %q", r.said)
 		}
-		<-time.After(mostLate + trip)
+		<-time.After(quality.MostLate + trip)
 		r.run(t, quality.Run{Stream: 2, Direction: quality.Down, Messages: 1, Interval: 1000, Size: 16})
 		<-time.After(time.Second)
 		if !r.heard(`{"type":"ready","stream":2}`) {
 			t.Errorf("the server said %q", r.said)
 		}
-		<-time.After(lateTime)
+		<-time.After(quality.LateTime)
 		<-r.gone
 		w.ends(qualityTest, endTimeout, 1)
 		r.Close()

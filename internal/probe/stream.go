@@ -8,13 +8,8 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/quality"
 )
 
-// How long a record stays open for what is late.
-const (
-	leastLate = 2 * time.Second
-	mostLate  = 10 * time.Second
-	spareTime = 10 * time.Second // beside messages × interval, until a stream is over in any case
-	spareRoom = 64               // duplicates that a record has
-)
+// spareRoom is how many duplicates a record has.
+const spareRoom = 64
 
 // stream is one of a line.
 type stream struct {
@@ -50,7 +45,7 @@ func (s *stream) interval() time.Duration { return time.Duration(s.Interval) * t
 
 // length is the time that a stream has.
 func (s *stream) length() time.Duration {
-	return time.Duration(s.Messages+quality.Tail)*s.interval() + spareTime
+	return time.Duration(s.Messages+quality.Tail)*s.interval() + quality.SpareTime
 }
 
 // run lives as long as the stream does.
@@ -85,7 +80,7 @@ func (s *stream) arrived(p quality.Probe, at int64) {
 // sent has the record close soon.
 func (s *stream) sent(rtt time.Duration) {
 	select {
-	case s.said <- min(mostLate, max(leastLate, 4*rtt)):
+	case s.said <- quality.Late(rtt):
 	default: // said before
 	}
 }

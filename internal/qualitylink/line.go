@@ -108,7 +108,7 @@ func (l *Line) run(remote *sdp.Description, offering bool) {
 }
 
 func (l *Line) live(remote *sdp.Description, offering bool) error {
-	late := time.AfterFunc(openTime, func() { l.cancel(ErrOpen) })
+	late := time.AfterFunc(quality.OpenTime, func() { l.cancel(ErrOpen) })
 	defer late.Stop()
 	begin := l.agent.Accept
 	if offering {

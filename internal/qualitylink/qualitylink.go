@@ -28,8 +28,6 @@ const (
 	largest       = 64 << 10
 	// minCwnd keeps a loss from stopping a stream whose rate is far below the line's, bytes.
 	minCwnd = 64 << 10
-	// openTime is how long a line may take to open: seven round trips, of 2 s at most.
-	openTime = 20 * time.Second
 	lostTime = 10 * time.Second
 )
 

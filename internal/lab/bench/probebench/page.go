@@ -103,12 +103,15 @@ func (p plan) await(ctx context.Context, words <-chan pageWord, ended <-chan err
 					p.begins(w.Phase)
 				}
 			case "results":
-				var channel struct{ Channel string } // "": it did what it should
+				var channel struct { // empty: it did what it should
+					Channel string
+					Reason  string `json:"channel_reason"`
+				}
 				if err := errors.Join(json.Unmarshal(w.Results, &r), json.Unmarshal(w.Results, &channel)); err != nil {
 					return r, fmt.Errorf("results of the check: %w", err)
 				}
 				if channel.Channel != "" {
-					return r, fmt.Errorf("the page's data channel was %s", channel.Channel)
+					return r, fmt.Errorf("the page's data channel was %s: %s", channel.Channel, channel.Reason)
 				}
 				return r, nil
 			default:

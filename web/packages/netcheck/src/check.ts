@@ -138,8 +138,13 @@ export class NetworkCheck {
     const { server, plan } = this;
     const glance = (now: { done: number; latency?: number }) => report({ phase: 'quality', ...now });
     const outcome = await testQuality({ server, plan, signal, glance });
-    if (typeof outcome === 'string') {
+    if (outcome === 'blocked') {
       results.channel = outcome;
+      return;
+    }
+    if ('broken' in outcome) {
+      results.channel = 'broken';
+      results.channel_reason = outcome.broken;
       return;
     }
     results.figures.push(...outcome.figures);

@@ -13,6 +13,8 @@ export interface Results {
   one_way?: 'clock';
   /** blocked: no data channel opened, as where UDP is blocked. broken: it ended early. */
   channel?: 'blocked' | 'broken';
+  /** Why it ended early, for people. */
+  channel_reason?: string;
   /** Where the server names STUN servers. It has no address. */
   reachability?: Reachability;
   figures: Figure[];

@@ -12,9 +12,9 @@ export interface Quality {
 
 /** Of a stream up, one down and one of echoes, all at once. */
 export function qualityFigures(up: Stream, down: Stream, echo: Stream): Quality {
-  const there = pattern({ sent: up.run.messages, arrivals: up.told });
-  const here = pattern({ sent: down.run.messages, arrivals: down.arrivals });
-  const back = pattern({ sent: echo.run.messages, arrivals: echo.arrivals });
+  const there = pattern({ sent: up.counted, arrivals: up.told });
+  const here = pattern({ sent: down.counted, arrivals: down.arrivals });
+  const back = pattern({ sent: echo.counted, arrivals: echo.arrivals });
   const figures = [
     ...patternFigures(there, 'up'),
     ...patternFigures(here, 'down'),

@@ -4,14 +4,12 @@ import type { Server } from '../server.ts';
 import type { Series } from '../tcp/received.ts';
 import { type Control, decodeControl, type ErrorCode, encodeControl, type Load, type Run } from '../wire/control.ts';
 import { decodeMessage, encodeMessage } from '../wire/probe.ts';
-import { maxSize, tail } from '../wire/quality.ts';
+import { leastLate, maxSize, mostLate, patience, tail, thinTime } from '../wire/quality.ts';
 import { LaneLoad } from './lane.ts';
 import { Asked, event, Stream } from './stream.ts';
 
-/** Bytes that wait in the browser, above which nothing is sent. */
-const maxWaiting = 65_536;
-const leastWait = 2_000; // ms for messages that are late
-const mostWait = 10_000;
+/** Messages that wait in the browser, above which nothing is sent: a message that waits there is older than it says. */
+const mostWaiting = 4;
 const openWithin = 10_000; // ms; a far line has openTrips times the answer's time
 const openTrips = 8;
 const openMost = 20_000;
@@ -37,6 +35,8 @@ export class Line {
   private readonly quality: RTCDataChannel;
   private readonly control: RTCDataChannel;
   private readonly streams = new Map<number, Asked>();
+  /** What waits for room in the browser. */
+  private readonly held = new Set<() => void>();
 
   constructor() {
     this.connection = new RTCPeerConnection();
@@ -44,6 +44,9 @@ export class Line {
     this.control = this.connection.createDataChannel('control');
     this.quality.binaryType = 'arraybuffer';
     this.quality.onmessage = ({ data }) => this.message(data, now());
+    this.quality.onbufferedamountlow = () => {
+      for (const turn of [...this.held]) turn();
+    };
     this.control.onmessage = ({ data }) => this.said(data);
     for (const channel of [this.quality, this.control]) {
       channel.onopen = () => {
@@ -87,7 +90,7 @@ export class Line {
     );
     try {
       this.say(load);
-      if (!(await asked.ready.within(mostWait + silence))) this.end('the server does not begin the load');
+      if (!(await asked.ready.within(mostLate + silence))) this.end('the server does not begin the load');
       if (asked.refused) this.end(asked.refused);
       if (!this.over.happened) lane.begin();
       const came = await this.watch(load, silence, () => lane.bytes, glance);
@@ -105,7 +108,8 @@ export class Line {
     this.connection.close();
   }
 
-  private end(reason: string): void {
+  /** Ends what runs; `close` gives the connection back. */
+  end(reason: string): void {
     if (this.over.happened) return;
     this.reason = reason;
     this.over.happen();
@@ -139,36 +143,51 @@ export class Line {
   /** The caller ends the line when it is silent for too long. */
   private async one(stream: Stream): Promise<void> {
     const { run, ready, ended, whole } = stream;
-    const long = ((run.messages + tail) * run.interval_us) / 1000 + 2 * mostWait;
+    const until = performance.now() + lengthOf(run) + patience;
+    const left = () => Math.max(0, until - performance.now());
     this.say(run);
-    await ready.within(long);
+    await ready.within(left());
     if (run.direction !== 'down') {
-      await this.send(stream);
+      stream.sent(await this.send(stream));
       this.say({ type: 'sent', stream: run.stream });
     }
-    await ended.within(long);
+    if (!(await ended.within(left()))) this.end('the server does not end a stream');
     if (run.direction !== 'up') {
-      await whole.within(Math.min(mostWait, Math.max(leastWait, (4 * stream.longest) / 1000)));
+      await whole.within(Math.min(left(), mostLate, Math.max(leastLate, (4 * stream.longest) / 1000)));
     }
     stream.close();
     if (stream.refused && !this.over.happened) this.end(stream.refused);
   }
 
-  /** Sends what is due, and what the browser has room for. */
-  private send({ run }: Stream): Promise<void> {
+  /**
+   * Sends what is due while little waits in the browser, until all is sent, the server has closed its record, or the line takes it
+   * too slowly. Gives how many messages were sent.
+   */
+  private send({ run, ended }: Stream): Promise<number> {
     const began = now();
+    const giveUp = (lengthOf(run) + thinTime) * 1000;
     const all = run.messages + tail;
+    const room = mostWaiting * run.size;
+    this.quality.bufferedAmountLowThreshold = room / 2;
     let sequence = 0;
+    let timer: ReturnType<typeof setTimeout> | undefined;
     return new Promise((resolve) => {
       const turn = () => {
-        const due = Math.min(all, Math.floor((now() - began) / run.interval_us) + 1);
-        while (sequence < due && !this.over.happened && this.quality.bufferedAmount < maxWaiting) {
+        clearTimeout(timer);
+        const since = now() - began;
+        const due = Math.min(all, Math.floor(since / run.interval_us) + 1);
+        const over = this.over.happened || ended.happened || since >= giveUp;
+        while (sequence < due && !over && this.quality.bufferedAmount < room) {
           const probe = { type: 'probe', stream: run.stream, sequence: sequence++, sent: now() } as const;
           this.quality.send(encodeMessage(probe, run.size));
         }
-        if (sequence === all || this.over.happened) return resolve();
-        setTimeout(turn, Math.max(1, (began + sequence * run.interval_us - now()) / 1000));
+        if (sequence === all || over) {
+          this.held.delete(turn);
+          return resolve(sequence);
+        }
+        timer = setTimeout(turn, Math.max(1, (began + sequence * run.interval_us - now()) / 1000));
       };
+      this.held.add(turn);
       turn();
     });
   }
@@ -232,6 +251,9 @@ export async function connects(line: Line, server: Server, signal: AbortSignal):
   if (signal.aborted) throw aborted(signal);
   return open;
 }
+
+/** The time of a stream's messages, ms. */
+const lengthOf = (run: Run): number => ((run.messages + tail) * run.interval_us) / 1000;
 
 /** µs of this page's clock. */
 const now = () => Math.round(performance.now() * 1000);

@@ -6,7 +6,7 @@ import { figureOf } from '../results.ts';
 import { Server } from '../server.ts';
 import { type PeerBehavior, stubPeer } from '../testing/peer.ts';
 import { serve } from '../testing/server.ts';
-import { qualityFigures } from './figures.ts';
+import { type Quality, qualityFigures } from './figures.ts';
 import { event, Stream } from './stream.ts';
 import { type QualityOutcome, runs, testQuality } from './test.ts';
 
@@ -50,7 +50,7 @@ async function quality(behavior: PeerBehavior, abortAt = Number.POSITIVE_INFINIT
 
 test('each way has its own loss, and the round trip none', async () => {
   const { outcome, took, glances } = await quality('lossy');
-  const { figures, oneWay } = outcome as Exclude<QualityOutcome, string>;
+  const { figures, oneWay } = outcome as Quality;
   expect(figureOf(figures, 'loss', 'up')).toBe(0.1);
   expect(figureOf(figures, 'loss', 'down')).toBe(0.2);
   expect(figureOf(figures, 'loss', 'round-trip')).toBe(0);
@@ -67,6 +67,15 @@ test('each way has its own loss, and the round trip none', async () => {
   expect(glances.length).toBeGreaterThan(30);
 });
 
+test('a line that takes messages slowly has lost none of them, and none waits in the browser for long', async () => {
+  const { outcome, took } = await quality('narrow');
+  const { figures } = outcome as Quality;
+  for (const way of ['up', 'down', 'round-trip'] as const) expect(figureOf(figures, 'loss', way)).toBe(0);
+  // 50 ms, and four messages of 100 ms each before it.
+  expect(figureOf(figures, 'round_trip')).toBeLessThanOrEqual(0.46);
+  expect(took).toBeLessThan(14_000); // its time, what it may be late, and what the server waits
+});
+
 describe('it ends in its time', () => {
   test('where no channel opens', async () => {
     const { outcome, took } = await quality('never');
@@ -75,12 +84,17 @@ describe('it ends in its time', () => {
   });
   test('where nothing comes', async () => {
     const { outcome, took } = await quality('silent');
-    expect(outcome).toBe('broken');
+    expect(outcome).toEqual({ broken: 'nothing came for 12 s' });
     expect(took).toBeLessThanOrEqual(12_500);
+  });
+  test('where the line takes no messages', async () => {
+    const { outcome, took } = await quality('stuck');
+    expect(outcome).toEqual({ broken: 'the line carries fewer than 10 messages of a stream' });
+    expect(took).toBeLessThanOrEqual(14_000);
   });
   test('where its streams are refused', async () => {
     const { outcome, took } = await quality('refusing');
-    expect(outcome).toBe('broken');
+    expect(outcome).toEqual({ broken: 'so many (limit)' });
     expect(took).toBeLessThanOrEqual(500);
   });
   test('where the offer is', async () => {

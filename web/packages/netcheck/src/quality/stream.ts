@@ -65,6 +65,8 @@ export class Stream extends Asked {
   readonly exchanges: Exchange[] = [];
   /** Up, and the probes of echoes: the server's record. */
   readonly told: Arrival[] = [];
+  /** Messages that figures count: all, or fewer where the line took them too slowly. */
+  counted: number;
   /** The largest round trip, µs. */
   longest = 0;
   private readonly seen: Uint8Array;
@@ -74,6 +76,7 @@ export class Stream extends Asked {
   constructor(run: Run) {
     super();
     this.run = run;
+    this.counted = run.messages;
     this.missing = run.messages + tail;
     this.seen = new Uint8Array(this.missing);
   }
@@ -93,6 +96,11 @@ export class Stream extends Asked {
     this.seen[sequence] = 1;
     this.missing--;
     if (this.missing === 0) this.whole.happen();
+  }
+
+  /** So many messages were sent, those at the end included. The last ones of a stream that was cut short show gaps before them. */
+  sent(messages: number): void {
+    this.counted = Math.max(0, Math.min(this.run.messages, messages - tail));
   }
 
   override record(arrivals: readonly Arrival[]): void {

@@ -3,6 +3,7 @@ import { aborted } from '../error.ts';
 import type { Plan } from '../plan.ts';
 import type { Server } from '../server.ts';
 import type { Run } from '../wire/control.ts';
+import { silence } from '../wire/quality.ts';
 import { type Quality, qualityFigures } from './figures.ts';
 import { connects, Line } from './line.ts';
 import type { Stream } from './stream.ts';
@@ -13,7 +14,6 @@ const leastInterval = 2_000; // µs
 const leastMessages = 10;
 const mostOnTheWay = 40; // messages of a stream
 const echoInterval = 50_000; // µs
-const silence = 12_000; // ms: longer than a server waits for late messages
 const beat = 100; // ms
 
 export interface QualityTest {
@@ -23,8 +23,8 @@ export interface QualityTest {
   glance(now: { done: number; latency?: number }): void;
 }
 
-/** blocked: no data channel opens. broken: it ended early. */
-export type QualityOutcome = Quality | 'blocked' | 'broken';
+/** blocked: no data channel opens. broken: it ended early, and why. */
+export type QualityOutcome = Quality | 'blocked' | { broken: string };
 
 /** Rejects with a `CheckError` where the server refuses it, or the page ends it. */
 export async function testQuality({ server, plan, signal, glance }: QualityTest): Promise<QualityOutcome> {
@@ -39,14 +39,17 @@ export async function testQuality({ server, plan, signal, glance }: QualityTest)
     const running: Stream[] = [];
     timer = setInterval(() => {
       const now = performance.now();
-      if (now - line.heard > silence) line.close();
+      if (now - line.heard > silence) line.end(`nothing came for ${silence / 1000} s`);
       const trip = running[2]?.exchanges.at(-1);
       const done = Math.min(1, (now - began) / (plan.seconds * 1000 + 1000));
       glance({ done, ...(trip && { latency: (trip[3] - trip[0] - (trip[2] - trip[1])) / 1e6 }) });
     }, beat);
     const streams = await line.run(runs(messages, plan.seconds, line.answered), running);
     if (signal.aborted) throw aborted(signal);
-    if (line.over.happened) return 'broken';
+    if (line.over.happened) return { broken: line.reason };
+    if (Math.min(...streams.map(({ counted }) => counted)) < leastMessages) {
+      return { broken: `the line carries fewer than ${leastMessages} messages of a stream` };
+    }
     return qualityFigures(streams[0]!, streams[1]!, streams[2]!);
   } finally {
     clearInterval(timer);

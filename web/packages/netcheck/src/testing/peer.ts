@@ -6,11 +6,22 @@ import { tail } from '../wire/quality.ts';
 import { serveLoad } from './lane.ts';
 
 /**
- * never: no channel opens. silent: they open, and nothing comes. lossy: each tenth message is lost, one way only each. Of a load
- * stalling: nothing passes after its first second. rude: a text comes on its channel. spent:
+ * never: no channel opens. silent: they open, and nothing comes. lossy: each tenth message is lost, one way only each. narrow: one
+ * message leaves the browser each tenth of a second. stuck: none does. Of a load stalling: nothing passes after its first second. rude: a text comes on its channel. spent:
  * the address may have no more bytes.
  */
-export type PeerBehavior = 'never' | 'silent' | 'lossy' | 'refusing' | 'stalling' | 'rude' | 'spent';
+export type PeerBehavior =
+  | 'never'
+  | 'silent'
+  | 'lossy'
+  | 'narrow'
+  | 'stuck'
+  | 'refusing'
+  | 'stalling'
+  | 'rude'
+  | 'spent';
+
+const drainEvery = 100; // ms, of a narrow line
 
 export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
   let closed = false;
@@ -24,14 +35,32 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
     onclose: (() => void) | null = null;
     onmessage: ((event: { data: unknown }) => void) | null = null;
     onbufferedamountlow: (() => void) | null = null;
+    /** What waits in the browser. */
+    private readonly waiting: ArrayBuffer[] = [];
     constructor(
       readonly label: string,
       readonly peer: Peer,
     ) {}
+    private hold(data: ArrayBuffer): void {
+      this.bufferedAmount += data.byteLength;
+      if (behavior === 'stuck') return;
+      this.waiting.push(data);
+      if (this.waiting.length === 1) setTimeout(() => this.drain(), drainEvery);
+    }
+    private drain(): void {
+      const data = this.waiting.shift()!;
+      const before = this.bufferedAmount;
+      this.bufferedAmount -= data.byteLength;
+      this.peer.got(data);
+      if (this.waiting.length > 0) setTimeout(() => this.drain(), drainEvery);
+      const low = this.bufferedAmountLowThreshold;
+      if (before > low && this.bufferedAmount <= low) this.onbufferedamountlow?.();
+    }
     send(data: string | Uint8Array<ArrayBuffer>): void {
       if (behavior === 'silent') return;
       if (typeof data === 'string') this.peer.said(data);
       else if (this.label === 'lane') this.peer.carried(data);
+      else if (behavior === 'narrow' || behavior === 'stuck') this.hold(data.slice().buffer);
       else this.peer.got(data.slice().buffer);
     }
   }
@@ -125,7 +154,7 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
       const run = this.runs.get(stream)!;
       setTimeout(() => {
         const received = clock();
-        if (run.direction === 'up' && sequence % 10 === 3) return;
+        if (behavior === 'lossy' && run.direction === 'up' && sequence % 10 === 3) return;
         if (sequence < run.messages) this.records.get(stream)!.push([sequence, sent, received]);
         if (run.direction === 'echo') {
           const echo = { type: 'echo', stream, sequence, sent, received, echoed: received } as const;
@@ -138,7 +167,7 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
     }
     private send({ stream, messages, interval_us, size }: Run) {
       for (let sequence = 0; sequence < messages + tail; sequence++) {
-        if (sequence % 10 === 7 || sequence % 10 === 8) continue;
+        if (behavior === 'lossy' && (sequence % 10 === 7 || sequence % 10 === 8)) continue;
         setTimeout(
           () => this.deliver(encodeMessage({ type: 'probe', stream, sequence, sent: clock() }, size).buffer),
           (sequence * interval_us) / 1000,

@@ -15,6 +15,12 @@ export const maxLoad = 30_000_000;
 /** Bounds, µs, of the queue that the host of a load bears. */
 export const leastTarget = 7_000;
 export const mostTarget = 10_000;
+/** Times of a stream, ms (spec/probe.md, Times of a stream). */
+export const leastLate = 2_000;
+export const mostLate = 10_000;
+export const thinTime = 5_000;
+export const patience = 25_000;
+export const silence = 12_000;
 export const maxArrivals = 512;
 export const maxMarks = 64;
 export const maxControl = 32_768;

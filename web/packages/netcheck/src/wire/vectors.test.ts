@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Control, decodeControl, encodeControl } from './control.ts';
 import { decodeMessage, type Echo, encodeMessage, type Probe } from './probe.ts';
-import { MalformedError } from './quality.ts';
+import { leastLate, MalformedError, mostLate, patience, silence, thinTime } from './quality.ts';
 
 interface Fields {
   type: 'probe' | 'echo';
@@ -18,6 +18,7 @@ interface Vectors {
   malformed: { name: string; hex: string; zeros?: number; reason: string }[];
   controls: { name: string; text: string; spaces?: number; message: Control; decode_only?: boolean }[];
   malformed_controls: { name: string; text: string; spaces?: number; reason: string; field?: string }[];
+  times: Record<string, number>;
 }
 const v = JSON.parse(
   readFileSync(new URL('../../../../../spec/vectors/quality.json', import.meta.url), 'utf8'),
@@ -60,6 +61,11 @@ test.each(v.controls)('control: $name', (c) => {
 test.each(v.malformed_controls)('malformed control: $name', (c) => {
   const { reason, field } = thrown(() => decodeControl(c.text + ' '.repeat(c.spaces ?? 0)));
   expect({ reason, field }).toEqual({ reason: c.reason, field: c.field });
+});
+
+test('times are those of the specification', () => {
+  const times = { least_late: leastLate, most_late: mostLate, thin: thinTime, patience, silence };
+  expect(v.times).toMatchObject(times);
 });
 
 test('whatever comes is a message or malformed', () => {
