@@ -47,7 +47,7 @@ func machProgram(ctx context.Context) (string, error) {
 		source = machRepository
 	}
 	if err := buildMach(ctx, source, program); err != nil {
-		return "", fmt.Errorf("build mach of %s, which takes libclang (apt-get install libclang-dev), or name it in %s: %w", source, machVariable, err)
+		return "", fmt.Errorf("no mach, which %s may name where it is built already: %w", machVariable, err)
 	}
 	return program, nil
 }
@@ -69,10 +69,14 @@ func buildMach(ctx context.Context, source, program string) (err error) {
 		}
 		return nil
 	}
-	for _, args := range [][]string{{"init", "--quiet"}, {"fetch", "--quiet", "--depth", "1", source, machCommit}, {"checkout", "--quiet", machCommit}} {
-		if err := run("git", args...); err != nil {
-			return err
-		}
+	if err := run("git", "init", "--quiet"); err != nil {
+		return err
+	}
+	if err := run("git", "fetch", "--quiet", "--depth", "1", source, machCommit); err != nil {
+		return fmt.Errorf("it cannot be fetched, which takes a network that reaches %s, or a place of the repository with this commit in %s: %w", source, sourceVariable, err)
+	}
+	if err := run("git", "checkout", "--quiet", machCommit); err != nil {
+		return err
 	}
 	path := filepath.Join(folder, filepath.FromSlash(machNetwork))
 	text, err := os.ReadFile(path)
@@ -85,8 +89,11 @@ func buildMach(ctx context.Context, source, program string) (err error) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return err
 	}
+	if err := run("cargo", "fetch", "--locked"); err != nil {
+		return fmt.Errorf("what it is made of cannot be fetched, which takes a network that reaches cargo's registry: %w", err)
+	}
 	if err := run("cargo", "build", "--release", "--locked", "--bin", "mach"); err != nil {
-		return err
+		return fmt.Errorf("it cannot be built, which takes libclang (apt-get install libclang-dev): %w", err)
 	}
 	built, err := os.ReadFile(filepath.Join(folder, "target", "release", "mach"))
 	if err != nil {

@@ -34,8 +34,18 @@ func TestMachIsTheOneNamedOrTheOneBuilt(t *testing.T) {
 	}
 	t.Setenv(machVariable, "")
 	t.Setenv(sourceVariable, filepath.Join(dir, "nothing"))
-	if _, err := machProgram(t.Context()); err == nil || !strings.Contains(err.Error(), machVariable) {
-		t.Errorf("%v does not say what to do", err)
+	_, err := machProgram(t.Context())
+	if err == nil {
+		t.Fatal("a program of nothing")
+	}
+	wants := []string{machVariable}
+	if lacks("cargo") == nil && lacks("cmake") == nil {
+		wants = append(wants, sourceVariable, "a network that reaches "+filepath.Join(dir, "nothing"))
+	}
+	for _, want := range wants {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v does not say %q", err, want)
+		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "leeway-mach-*")); len(left) > 0 {
 		t.Errorf("%v is left", left)

@@ -69,7 +69,7 @@ func cases() []bench.Case {
 	list = append(list, reaching(terminal), far(terminal))
 	list = append(list, sharedLines()...)
 	for _, c := range []checker{chromium, firefox} {
-		b := []bench.Case{baselines(c), loaded(c), capacity(c, 20*mbit), givesWay(c, 5*mbit, 50*ms), givesWay(c, 20*mbit, 50*ms), reaching(c), far(c)}
+		b := []bench.Case{baselines(c), loaded(c), capacity(c, 20*mbit), givesWay(c, 5*mbit, 50*ms), givesWay(c, 20*mbit, 50*ms), reaching(c), far(c), responsivenessOfPage(c, 20*mbit, 20*ms)}
 		for _, delay := range []time.Duration{0, 10 * ms, 20 * ms} {
 			b = append(b, beside(c, delay))
 		}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
@@ -14,11 +15,17 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/netlab"
 )
 
-const (
-	probePort  = 8090
-	dataPort   = 4601
-	probeAdmin = "127.0.0.1:9466"
-	patience   = 20 * time.Second
+const patience = 20 * time.Second
+
+// ports are those of one server.
+type ports struct {
+	probe, data int
+	admin       string
+}
+
+var (
+	plainPorts  = ports{8090, 4601, "127.0.0.1:9466"}
+	securePorts = ports{8091, 4602, "127.0.0.1:9467"}
 )
 
 // stage is a lab of a server and a client, joined by one line.
@@ -78,16 +85,48 @@ func build(ctx context.Context, seed uint64, place layout, prepare func(*stage))
 	if err = s.lab.Start(); err != nil {
 		return nil, err
 	}
-	args := []string{"probe", "serve", "--open", "--listen", fmt.Sprintf("[::]:%d", probePort), "--udp", fmt.Sprintf("[::]:%d", dataPort)}
-	args = append(s.args, args...)
+	return s, s.start(ctx)
+}
+
+// start starts the server.
+func (s *stage) start(ctx context.Context) (err error) {
+	p := s.ports()
+	args := slices.Concat(s.args, []string{"probe", "serve", "--open", "--listen", fmt.Sprintf("[::]:%d", p.probe), "--udp", fmt.Sprintf("[::]:%d", p.data)})
 	if s.secure {
 		if s.pair, err = hosted.NewCertificate(s.server.Addr()); err != nil {
-			return nil, err
+			return err
 		}
 		args = append(args, "--tls-cert", s.pair.Cert, "--tls-key", s.pair.Key)
 	}
-	s.serve, err = hosted.Start(ctx, s.server, hosted.Options{Name: "the probe server", Admin: probeAdmin, Args: args})
-	return s, err
+	s.serve, err = hosted.Start(ctx, s.server, hosted.Options{Name: "the probe server", Admin: p.admin, Args: args})
+	return err
+}
+
+func (s *stage) ports() ports {
+	if s.secure {
+		return securePorts
+	}
+	return plainPorts
+}
+
+// beside is the same stage with a server of its own, which speaks TLS: a browser of the bench trusts no certificate. stop ends that
+// server alone.
+func (s *stage) beside(ctx context.Context) (secure *stage, stop func() error, err error) {
+	other := *s
+	other.secure, other.serve, other.pair = true, nil, nil
+	err = other.start(ctx)
+	return &other, other.stop, err
+}
+
+// stop ends the server.
+func (s *stage) stop() (err error) {
+	if s.serve != nil {
+		err = s.serve.Close()
+	}
+	if s.pair != nil {
+		err = errors.Join(err, s.pair.Remove())
+	}
+	return err
 }
 
 // on measures on a line, and says what the lab has to say of it. prepare, if there is one, is called before the lab starts.
@@ -131,20 +170,13 @@ func (s *stage) command(ctx context.Context) bench.Command {
 // url is where the client finds the server.
 func (s *stage) url(addr netip.Addr) string {
 	scheme := "http://"
-	if s.pair != nil {
+	if s.secure {
 		scheme = "https://"
 	}
-	return scheme + net.JoinHostPort(addr.String(), fmt.Sprint(probePort))
+	return scheme + net.JoinHostPort(addr.String(), fmt.Sprint(s.ports().probe))
 }
 
 // close ends the server and removes the lab.
 func (s *stage) close() error {
-	var err error
-	if s.serve != nil {
-		err = s.serve.Close()
-	}
-	if s.pair != nil {
-		err = errors.Join(err, s.pair.Remove())
-	}
-	return errors.Join(err, s.lab.Close())
+	return errors.Join(s.stop(), s.lab.Close())
 }
