@@ -65,6 +65,7 @@ type session struct {
 	bytes  atomic.Int64
 	last   netstat.TCPInfo // of the goroutine that sends
 	seen   bool            // last is there
+	asks   chan uint32     // of the client, which wait for their answers; nil: it does not ask
 }
 
 // ndt7 answers a request for a test on a WebSocket.
@@ -106,6 +107,9 @@ func (s *Server) ndt7(kind string, run func(*test, *session) string) http.Handle
 			}
 		}
 		x := &session{test: t, socket: socket, conn: connectionInfo{Client: conn.RemoteAddr().String(), Server: conn.LocalAddr().String()}}
+		if r.URL.Query().Get("answers") == "1" {
+			x.asks = make(chan uint32, maxReports)
+		}
 		_ = socket.SetDeadline(t.deadline())
 		t.onStop(func() { socket.Close(true) })
 		outcome := run(t, x)
@@ -167,6 +171,9 @@ func (x *session) feed(heard chan string) (outcome string) {
 		if now.Sub(x.start) >= runtime {
 			return ""
 		}
+		if err := x.answerAll(); err != nil {
+			return x.broken(err)
+		}
 		if !now.Before(next) {
 			if err := x.measure(); err != nil {
 				return x.broken(err)
@@ -180,6 +187,9 @@ func (x *session) feed(heard chan string) (outcome string) {
 			return x.broken(err)
 		}
 		size = nextSize(size, x.bytes.Add(int64(size)))
+		if x.asks != nil {
+			size = min(size, shortSize(x.bytes.Load(), time.Since(x.start)))
+		}
 	}
 }
 
@@ -203,6 +213,12 @@ func (x *session) watch(heard chan string) (outcome string) {
 			timer.Stop()
 			heard <- outcome
 			return outcome
+		case n := <-x.asks:
+			timer.Stop()
+			if err := x.answer(n); err != nil {
+				return x.broken(err)
+			}
+			continue
 		case <-timer.C:
 		}
 		if err := x.measure(); err != nil {
@@ -315,5 +331,6 @@ func (x *session) report(buffer []byte) (outcome string) {
 		said = "malformed"
 	}
 	x.server.cfg.Metrics.Add(mReports, 1, said)
+	x.asked(buffer[:n])
 	return ""
 }

@@ -92,13 +92,23 @@ function queue(figures: readonly Figure[]): Verdict | undefined {
   const more = loaded - idle;
   const tone: Tone = more < 0.03 ? 'good' : more < 0.2 ? 'fair' : 'poor';
   const grows = `${words(time(idle))} while the line is idle, ${words(time(loaded))} while it is busy`;
+  const asked = requests(figures);
   const why = pick(
     tone,
     `A round trip takes ${grows}.`,
     `A round trip takes ${grows}. Games and calls feel that.`,
     `A round trip takes ${grows}: data waits in a queue of the router ("bufferbloat"). A router with queue management mends that.`,
   );
-  return { use: 'While others use the line', tone, word: pick(tone, 'Stays quick', 'Slows down', 'Gets stuck'), why };
+  const word = pick(tone, 'Stays quick', 'Slows down', 'Gets stuck');
+  return { use: 'While others use the line', tone, word, why: asked ? `${why} ${asked}` : why };
+}
+
+/** What a request on a connection that is busy itself waits for, both ends' buffers included: the worse direction. */
+function requests(figures: readonly Figure[]): string | undefined {
+  const all = figures.filter(({ name }) => name === 'request_responsiveness').map(({ value }) => value);
+  if (all.length === 0) return undefined;
+  const least = Math.min(...all);
+  return `In the middle of a transfer a request is answered in ${words(time(60 / least))} (${Math.round(least)} a minute).`;
 }
 
 /** What other traffic left of the line, which says nothing of the line where there was much of it. */

@@ -75,6 +75,15 @@ test('lines and what they are good for', () => {
   expect(verdicts(line(95e6, 40e6, 0.012, 0.025)).at(-1)!.why).toContain('6 other viewers');
 });
 
+test('the worse direction says how long a request takes in the middle of a transfer', () => {
+  const { figures } = line(95e6, 40e6, 0.012, 0.025);
+  const why = (more: Figure[]) =>
+    verdicts({ figures: [...figures, ...more] }).find(({ use }) => use === 'While others use the line')!.why;
+  const rpm = [figure('request_responsiveness', 'down', 1200), figure('request_responsiveness', 'up', 400)];
+  expect(why(rpm)).toContain('answered in 150 ms (400 a minute)');
+  expect(why([])).not.toContain('request');
+});
+
 test('each error says what to do next', () => {
   const say = (code: CheckError['code'], details = {}) => problemOf(new CheckError(code, '', details), 'p.test:8090');
   expect(say('unreachable').next).toContain('p.test:8090');

@@ -102,6 +102,21 @@ test('a check measures both directions, in the order of its phases', async () =>
   for (const rate of gauge) expect(rate! / 80e6).toBeCloseTo(1, 1);
 });
 
+test('a server that answers on the loaded connections gives responsiveness with requests on them', async () => {
+  const { waited } = serve({ responds: 60 });
+  const { results } = await check();
+  const { figures } = results!;
+  for (const direction of ['down', 'up'] as const) {
+    expect(figureOf(figures, 'request_responsiveness', direction)).toBeCloseTo((60 / 0.0115 + 60 / 0.06) / 2, 0);
+    expect(figureOf(figures, 'throughput', direction)! / 80e6).toBeCloseTo(1, 2);
+  }
+  expect(figureOf(figures, 'responsiveness', 'down')).toBeCloseTo((60 / 0.0115 + 60 / 0.03) / 2, 0);
+  // Four in each second of eight, each way; none has waited behind the load in the browser.
+  expect(waited.length).toBeGreaterThan(50);
+  expect(waited.length).toBeLessThanOrEqual(66);
+  expect(Math.max(...waited)).toBe(0);
+});
+
 test('the ramp-up does not count', async () => {
   serve({ measures: () => '' });
   const slow = vi.spyOn(ArrayBuffer.prototype, 'byteLength', 'get');

@@ -44,8 +44,8 @@ export class Server {
   }
 
   /** The address of a WebSocket. */
-  socketURL(path: string): string {
-    const url = this.url(path);
+  socketURL(path: string, query: Record<string, string> = {}): string {
+    const url = this.url(path, query);
     url.protocol = url.protocol.replace('http', 'ws');
     return url.href;
   }

@@ -51,6 +51,7 @@ export function testDirection(test: DirectionTest): Promise<Figure[]> {
 class Direction {
   private readonly connections: Connection[] = [];
   private readonly probes: { tcp: number[]; tls: number[]; http: number[] } = { tcp: [], tls: [], http: [] };
+  private readonly answers: number[] = []; // to questions on the loaded connections, µs
   private readonly test: DirectionTest;
   private readonly resolve: (figures: Figure[]) => void;
   private readonly reject: (error: unknown) => void;
@@ -80,7 +81,8 @@ class Direction {
     this.load.tell({
       direction,
       length: plan.seconds * 1e6,
-      urls: Array.from({ length: plan.connections }, () => server.socketURL(path)),
+      urls: Array.from({ length: plan.connections }, () => server.socketURL(path, { answers: '1' })),
+      asks: { after: plan.rampUp * 1e6, every: probeEvery },
     });
     if (signal.aborted) this.abort();
   }
@@ -102,6 +104,9 @@ class Direction {
         if (measurement) this.measured(event.socket, measurement);
         break;
       }
+      case 'responded':
+        this.answers.push(event.took);
+        break;
       case 'closed':
         this.closed(event.code);
         return;
@@ -214,8 +219,14 @@ class Direction {
       .filter((look) => (look.ElapsedTime ?? 0) >= rampUp)
       .map((look) => (direction === 'up' ? look.RcvRTT : look.RTT) ?? 0)
       .filter((rtt) => rtt > 0);
-    const perMinute = rpm({ ...this.probes, loaded } satisfies Probes);
-    if (perMinute !== undefined) figures.push(figure('responsiveness', direction, perMinute));
+    const kinds = [
+      ['responsiveness', loaded],
+      ['request_responsiveness', this.answers],
+    ] as const;
+    for (const [name, loaded] of kinds) {
+      const perMinute = rpm({ ...this.probes, loaded } satisfies Probes);
+      if (perMinute !== undefined) figures.push(figure(name, direction, perMinute));
+    }
     this.end();
     this.resolve(figures);
   }

@@ -12,6 +12,8 @@ export interface Behavior {
   opens: boolean;
   /** fetch answers. */
   answers: boolean;
+  /** ms after which a question on a WebSocket is answered; undefined: it is not. */
+  responds: number | undefined;
   /** Status of a request that counts as a test. */
   status: number;
   retryAfter: string;
@@ -33,6 +35,7 @@ const usual: Behavior = {
   closes: { code: 1000, at: 10_000 },
   opens: true,
   answers: true,
+  responds: undefined,
   status: 200,
   retryAfter: '',
   stun: undefined,
@@ -53,6 +56,7 @@ export function serve(changes: Partial<Behavior> = {}) {
   const behavior = { ...usual, ...changes };
   const sockets: Socket[] = [];
   const asked: string[] = [];
+  const waited: number[] = []; // bytes in the browser before each question
 
   class Socket {
     readyState = 0;
@@ -65,6 +69,7 @@ export function serve(changes: Partial<Behavior> = {}) {
     private readonly beats: ReturnType<typeof setInterval>[] = [];
     private elapsed = 0;
     private bytes = 0;
+    private below = 0; // what the system has of the browser, bytes
 
     constructor(
       readonly url: string,
@@ -97,9 +102,12 @@ export function serve(changes: Partial<Behavior> = {}) {
         this.onmessage?.({ data: new ArrayBuffer(share) });
         return;
       }
-      const left = Math.min(share, this.bufferedAmount);
-      this.bufferedAmount -= left;
+      const left = Math.min(share, this.below);
       this.bytes += left;
+      this.below -= left;
+      const taken = Math.min(this.bufferedAmount, 2 * share - this.below);
+      this.below += taken;
+      this.bufferedAmount -= taken;
     }
 
     private measure(): void {
@@ -114,8 +122,15 @@ export function serve(changes: Partial<Behavior> = {}) {
       this.onclose?.({ code });
     }
 
-    send(data: Uint8Array): void {
-      this.bufferedAmount += data.byteLength;
+    send(data: Uint8Array | string): void {
+      if (typeof data !== 'string') {
+        this.bufferedAmount += data.byteLength;
+        return;
+      }
+      waited.push(this.bufferedAmount);
+      const answer = data.replace('Ask', 'Answer');
+      if (behavior.responds === undefined || !this.url.includes('answers=1')) return;
+      setTimeout(() => this.readyState === 1 && this.onmessage?.({ data: answer }), behavior.responds);
     }
 
     close(code = 1005): void {
@@ -170,5 +185,5 @@ export function serve(changes: Partial<Behavior> = {}) {
       }
     },
   );
-  return { sockets, asked };
+  return { sockets, asked, waited };
 }
