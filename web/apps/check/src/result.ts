@@ -16,6 +16,7 @@ export function hideResult(): void {
 
 function missing(over: boolean, channel: Results['channel']): string {
   if (!over) return '';
+  if (channel === 'broken') return 'the test broke off';
   return channel === 'blocked' ? 'UDP is blocked' : 'not measured';
 }
 
