@@ -219,12 +219,12 @@ class Direction {
       .filter((look) => (look.ElapsedTime ?? 0) >= rampUp)
       .map((look) => (direction === 'up' ? look.RcvRTT : look.RTT) ?? 0)
       .filter((rtt) => rtt > 0);
-    const kinds = [
+    const onTheLoad = [
       ['responsiveness', loaded],
       ['request_responsiveness', this.answers],
     ] as const;
-    for (const [name, loaded] of kinds) {
-      const perMinute = rpm({ ...this.probes, loaded } satisfies Probes);
+    for (const [name, times] of onTheLoad) {
+      const perMinute = rpm({ ...this.probes, loaded: times } satisfies Probes);
       if (perMinute !== undefined) figures.push(figure(name, direction, perMinute));
     }
     this.end();
