@@ -24,7 +24,10 @@ const (
 	echoInterval  = 50_000
 	leastInterval = 2_000 // µs
 	leastMessages = 10
-	mostOnTheWay  = 40               // messages of a stream
+	mostInterval  = 1_000_000 // µs
+	mostOnTheWay  = 40        // messages of a stream
+	streamShare   = 4         // of the throughput, one in so many parts at most
+	echoShare     = 8
 	signalTime    = 25 * time.Second // for the offer's answer and the opening
 	openTime      = 10 * time.Second // from the answer; a far line has openTrips times the answer's time
 	openTrips     = 8
@@ -45,7 +48,7 @@ func (c *check) quality(ctx context.Context, r *Results) error {
 	if len(c.DSCP) == 1 && !slices.Contains(c.Phases, Classes) {
 		mark = c.DSCP[0]
 	}
-	class, err := c.class(ctx, mark)
+	class, err := c.class(ctx, mark, r.rates(1))
 	if err != nil {
 		return err
 	}
@@ -59,11 +62,11 @@ func (c *check) classes(ctx context.Context, r *Results) error {
 		class Class
 		err   error
 	}
-	all := make([]chan outcome, len(c.DSCP))
+	all, each := make([]chan outcome, len(c.DSCP)), r.rates(len(c.DSCP))
 	for i, mark := range c.DSCP {
 		all[i] = make(chan outcome, 1)
 		go func() {
-			class, err := c.class(ctx, mark)
+			class, err := c.class(ctx, mark, each)
 			all[i] <- outcome{class, err}
 		}()
 	}
@@ -102,14 +105,14 @@ func (c *check) line(ctx context.Context, mark int) (*Line, func(), error) {
 }
 
 // class runs the streams of one mark.
-func (c *check) class(ctx context.Context, mark int) (class Class, err error) {
+func (c *check) class(ctx context.Context, mark int, line rates) (class Class, err error) {
 	class = Class{DSCP: mark, Figures: []netstat.Figure{}}
-	line, end, err := c.line(ctx, mark)
+	l, end, err := c.line(ctx, mark)
 	if err != nil {
 		return class, err
 	}
 	defer end()
-	results, err := line.Run(ctx, runs(c.Messages, c.Duration, line.answered))
+	results, err := l.Run(ctx, runs(c.Messages, c.Duration, l.answered, line))
 	if err != nil {
 		return class, err
 	}
@@ -117,7 +120,7 @@ func (c *check) class(ctx context.Context, mark int) (class Class, err error) {
 	for _, m := range results[0].Marks {
 		class.Up = append(class.Up, [2]int64{m.DSCP, m.Packets})
 	}
-	if marks, ok := line.link.Marks(); ok {
+	if marks, ok := l.link.Marks(); ok {
 		for dscp, n := range marks {
 			if n > 0 {
 				class.Down = append(class.Down, [2]int64{int64(dscp), n})
@@ -127,20 +130,44 @@ func (c *check) class(ctx context.Context, mark int) (class Class, err error) {
 	return class, nil
 }
 
+// rates are a line's throughput, bit/s; 0: not known.
+type rates struct{ up, down int64 }
+
+// rates are those that so many tests at once have each.
+func (r *Results) rates(tests int) (each rates) {
+	if v, ok := r.Find(netstat.Throughput, netstat.Up); ok {
+		each.up = int64(v) / int64(tests)
+	}
+	if v, ok := r.Find(netstat.Throughput, netstat.Down); ok {
+		each.down = int64(v) / int64(tests)
+	}
+	return each
+}
+
+// thin is the least interval at which messages take one of so many parts of a rate, µs; 0: the rate is not known.
+func thin(rate, parts int64) int64 {
+	if rate <= 0 {
+		return 0
+	}
+	return min(mostInterval, MessageSize*8*parts*1_000_000/rate)
+}
+
 // runs are the three streams of a test of a length. A line that answers late has fewer messages a second, so that the window with which
-// SCTP begins does not hold them back.
-func runs(messages int64, length, answered time.Duration) []quality.Run {
+// SCTP begins does not hold them back; so has a thin one, whose queue they would fill.
+func runs(messages int64, length, answered time.Duration, line rates) []quality.Run {
 	interval := max(leastInterval, length.Microseconds()/messages)
-	if far := answered.Microseconds() / mostOnTheWay; far > interval {
-		messages = min(messages, max(leastMessages, messages*interval/far))
-		interval = far
+	far := answered.Microseconds() / mostOnTheWay
+	way := func(stream uint16, d quality.Direction, rate int64) quality.Run {
+		r := quality.Run{Stream: stream, Direction: d, Messages: messages, Interval: interval, Size: MessageSize}
+		if slow := max(far, thin(rate, streamShare)); slow > interval {
+			r.Messages, r.Interval = min(messages, max(leastMessages, messages*interval/slow)), slow
+		}
+		return r
 	}
-	echoes := max(leastMessages, min(messages, messages*interval/echoInterval))
-	return []quality.Run{
-		{Stream: 1, Direction: quality.Up, Messages: messages, Interval: interval, Size: MessageSize},
-		{Stream: 2, Direction: quality.Down, Messages: messages, Interval: interval, Size: MessageSize},
-		{Stream: 3, Direction: quality.Both, Messages: echoes, Interval: echoInterval, Size: MessageSize},
-	}
+	up, down := way(1, quality.Up, line.up), way(2, quality.Down, line.down)
+	echo := quality.Run{Stream: 3, Direction: quality.Both, Interval: max(echoInterval, thin(line.up, echoShare), thin(line.down, echoShare)), Size: MessageSize}
+	echo.Messages = max(leastMessages, min(up.Messages, up.Messages*up.Interval/echo.Interval))
+	return []quality.Run{up, down, echo}
 }
 
 // add computes the figures of the three streams.

@@ -6,7 +6,7 @@ import type { Direction, Figure } from './netstat/figures.ts';
 import { type Plan, planOf } from './plan.ts';
 import { testQuality } from './quality/test.ts';
 import { testReach } from './reach.ts';
-import { type Results, scoresOf } from './results.ts';
+import { figureOf, type Results, scoresOf } from './results.ts';
 import { Server, type ServerInfo } from './server.ts';
 import { type Glance, testDirection } from './tcp/direction.ts';
 import { probing } from './tcp/probing.ts';
@@ -137,7 +137,11 @@ export class NetworkCheck {
     report({ phase: 'quality', done: 0 });
     const { server, plan } = this;
     const glance = (now: { done: number; latency?: number }) => report({ phase: 'quality', ...now });
-    const outcome = await testQuality({ server, plan, signal, glance });
+    const rates = {
+      up: figureOf(results.figures, 'throughput', 'up'),
+      down: figureOf(results.figures, 'throughput', 'down'),
+    };
+    const outcome = await testQuality({ server, plan, rates, signal, glance });
     if (outcome === 'blocked') {
       results.channel = outcome;
       return;

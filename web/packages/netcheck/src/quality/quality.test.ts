@@ -29,7 +29,7 @@ async function quality(behavior: PeerBehavior, abortAt = Number.POSITIVE_INFINIT
   const began = performance.now();
   const glances: number[] = [];
   const glance = ({ latency }: { latency?: number }) => latency !== undefined && glances.push(latency);
-  testQuality({ server, plan: planOf({ seconds: 4 }), signal: abort.signal, glance })
+  testQuality({ server, plan: planOf({ seconds: 4 }), rates: {}, signal: abort.signal, glance })
     .then((o) => {
       outcome = o;
     })
@@ -155,17 +155,23 @@ test('an event happens once, or is given up', async () => {
 });
 
 interface RunsVector {
-  of: { messages: number; ms: number; answered_ms: number };
+  of: { messages: number; ms: number; answered_ms: number; up?: number; down?: number };
   messages: number;
   interval_us: number;
+  down?: { messages: number; interval_us: number };
   echoes: number;
+  echo_interval_us?: number;
 }
 const vectors = JSON.parse(
   readFileSync(new URL('../../../../../spec/vectors/quality.json', import.meta.url), 'utf8'),
 ) as { runs: RunsVector[] };
 
-test.each(vectors.runs)('runs of $of.messages messages and $of.ms ms, answered after $of.answered_ms', (c) => {
-  const [up, down, echo] = runs(c.of.messages, c.of.ms / 1000, c.of.answered_ms);
-  for (const way of [up, down]) expect(way).toMatchObject({ messages: c.messages, interval_us: c.interval_us });
-  expect(echo).toMatchObject({ messages: c.echoes });
+test.each(vectors.runs)('runs of $of.messages messages and $of.ms ms, answered after $of.answered_ms, $of.up bit/s up', (c) => {
+  const { up, down } = c.of;
+  const way = { messages: c.messages, interval_us: c.interval_us };
+  expect(runs(c.of.messages, c.of.ms / 1000, c.of.answered_ms, { up, down })).toMatchObject([
+    way,
+    c.down ?? way,
+    { messages: c.echoes, interval_us: c.echo_interval_us ?? 50_000 },
+  ]);
 });

@@ -11,23 +11,33 @@ import type { Stream } from './stream.ts';
 const messages = 1000;
 const size = 600; // bytes: no two of them fit into a packet
 const leastInterval = 2_000; // µs
+const mostInterval = 1_000_000;
 const leastMessages = 10;
 const mostOnTheWay = 40; // messages of a stream
+const streamShare = 4; // of the throughput, one in so many parts at most
+const echoShare = 8;
 const echoInterval = 50_000; // µs
 const beat = 100; // ms
 
 export interface QualityTest {
   server: Server;
   plan: Plan;
+  rates: Rates;
   signal: AbortSignal;
   glance(now: { done: number; latency?: number }): void;
+}
+
+/** A line's throughput, bit/s, where it is known. */
+export interface Rates {
+  up?: number | undefined;
+  down?: number | undefined;
 }
 
 /** blocked: no data channel opens. broken: it ended early, and why. */
 export type QualityOutcome = Quality | 'blocked' | { broken: string };
 
 /** Rejects with a `CheckError` where the server refuses it, or the page ends it. */
-export async function testQuality({ server, plan, signal, glance }: QualityTest): Promise<QualityOutcome> {
+export async function testQuality({ server, plan, rates, signal, glance }: QualityTest): Promise<QualityOutcome> {
   if (typeof RTCPeerConnection === 'undefined') return 'blocked';
   const line = new Line();
   const stop = () => line.close();
@@ -44,7 +54,7 @@ export async function testQuality({ server, plan, signal, glance }: QualityTest)
       const done = Math.min(1, (now - began) / (plan.seconds * 1000 + 1000));
       glance({ done, ...(trip && { latency: (trip[3] - trip[0] - (trip[2] - trip[1])) / 1e6 }) });
     }, beat);
-    const streams = await line.run(runs(messages, plan.seconds, line.answered), running);
+    const streams = await line.run(runs(messages, plan.seconds, line.answered, rates), running);
     if (signal.aborted) throw aborted(signal);
     if (line.over.happened) return { broken: line.reason };
     if (Math.min(...streams.map(({ counted }) => counted)) < leastMessages) {
@@ -58,21 +68,28 @@ export async function testQuality({ server, plan, signal, glance }: QualityTest)
   }
 }
 
+/** The least interval at which messages take one of so many parts of a rate, µs; 0: the rate is not known. */
+function thin(rate: number | undefined, parts: number): number {
+  const known = Math.floor(rate ?? 0);
+  return known > 0 ? Math.min(mostInterval, Math.floor((size * 8 * parts * 1e6) / known)) : 0;
+}
+
 /**
  * The three streams of a test of so many seconds. A line that answers late (ms) has fewer messages a second, so that the window with
- * which SCTP begins does not hold them back.
+ * which SCTP begins does not hold them back; so has a thin one, whose queue they would fill.
  */
-export function runs(messages: number, seconds: number, answered: number): Run[] {
-  let interval = Math.max(leastInterval, Math.floor((seconds * 1e6) / messages));
+export function runs(messages: number, seconds: number, answered: number, rates: Rates): Run[] {
+  const interval = Math.max(leastInterval, Math.floor((seconds * 1e6) / messages));
   const far = Math.floor((answered * 1000) / mostOnTheWay);
-  if (far > interval) {
-    messages = Math.min(messages, Math.max(leastMessages, Math.floor((messages * interval) / far)));
-    interval = far;
-  }
-  const echoes = Math.max(leastMessages, Math.min(messages, Math.floor((messages * interval) / echoInterval)));
-  return [
-    { type: 'run', stream: 1, direction: 'up', messages, interval_us: interval, size },
-    { type: 'run', stream: 2, direction: 'down', messages, interval_us: interval, size },
-    { type: 'run', stream: 3, direction: 'echo', messages: echoes, interval_us: echoInterval, size },
-  ];
+  const way = (stream: number, direction: 'up' | 'down', rate: number | undefined): Run => {
+    const slow = Math.max(far, thin(rate, streamShare));
+    if (slow <= interval) return { type: 'run', stream, direction, messages, interval_us: interval, size };
+    const fewer = Math.min(messages, Math.max(leastMessages, Math.floor((messages * interval) / slow)));
+    return { type: 'run', stream, direction, messages: fewer, interval_us: slow, size };
+  };
+  const [up, down] = [way(1, 'up', rates.up), way(2, 'down', rates.down)];
+  const apart = Math.max(echoInterval, thin(rates.up, echoShare), thin(rates.down, echoShare));
+  const long = Math.floor((up.messages * up.interval_us) / apart);
+  const echoes = Math.max(leastMessages, Math.min(up.messages, long));
+  return [up, down, { type: 'run', stream: 3, direction: 'echo', messages: echoes, interval_us: apart, size }];
 }
