@@ -17,9 +17,9 @@ import (
 // Bounds of connections of the quality test (spec/probe.md, Quality by data channel; spec/budgets.md).
 const (
 	maxOffer       = 16 << 10 // bytes of a request
-	maxHalfOpen    = 32 // connections that are not open yet
-	maxHalfOpenOne = 4  // of one address
-	packetCost     = 96 // bytes that a message has around it: addresses, keys, lengths
+	maxHalfOpen    = 32       // connections that are not open yet
+	maxHalfOpenOne = 4        // of one address
+	packetCost     = 96       // bytes that a message has around it: addresses, keys, lengths
 )
 
 // Line is a connection with the two channels of a quality test, and the one of loads that give way once Lane is closed.

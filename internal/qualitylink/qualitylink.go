@@ -27,7 +27,7 @@ const (
 	receiveBuffer = 1 << 20
 	largest       = 64 << 10
 	// minCwnd keeps a loss from stopping a stream whose rate is far below the line's, bytes.
-	minCwnd = 64 << 10
+	minCwnd  = 64 << 10
 	lostTime = 10 * time.Second
 )
 

@@ -15,7 +15,7 @@ var timeRow = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| ([0-9]+) s \\|")
 func TestTimesAreTheSpecifications(t *testing.T) {
 	times := map[string]time.Duration{
 		"least_late": LeastLate, "most_late": MostLate, "spare": SpareTime, "thin": ThinTime, "patience": Patience, "open": OpenTime, "idle": IdleTime, "late": LateTime,
-		"line": LineTime,
+		"line":    LineTime,
 		"silence": 12 * time.Second, // a page's alone
 	}
 	b, err := os.ReadFile("../../../spec/vectors/quality.json")
