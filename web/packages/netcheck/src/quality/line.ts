@@ -253,7 +253,7 @@ export async function connects(line: Line, server: Server, signal: AbortSignal):
 }
 
 /** The time of a stream's messages, ms. */
-const lengthOf = (run: Run): number => ((run.messages + tail) * run.interval_us) / 1000;
+export const lengthOf = (run: Run): number => ((run.messages + tail) * run.interval_us) / 1000;
 
 /** µs of this page's clock. */
 const now = () => Math.round(performance.now() * 1000);

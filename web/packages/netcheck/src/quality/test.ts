@@ -3,9 +3,9 @@ import { aborted } from '../error.ts';
 import type { Plan } from '../plan.ts';
 import type { Server } from '../server.ts';
 import type { Run } from '../wire/control.ts';
-import { silence } from '../wire/quality.ts';
+import { leastLate, silence } from '../wire/quality.ts';
 import { type Quality, qualityFigures } from './figures.ts';
-import { connects, Line } from './line.ts';
+import { connects, Line, lengthOf } from './line.ts';
 import type { Stream } from './stream.ts';
 
 const messages = 1000;
@@ -46,15 +46,17 @@ export async function testQuality({ server, plan, rates, signal, glance }: Quali
   try {
     if (!(await connects(line, server, signal))) return 'blocked';
     const began = performance.now();
+    const asked = runs(messages, plan.seconds, line.answered, rates);
+    const long = Math.max(...asked.map(lengthOf)) + line.answered + leastLate;
     const running: Stream[] = [];
     timer = setInterval(() => {
       const now = performance.now();
       if (now - line.heard > silence) line.end(`nothing came for ${silence / 1000} s`);
       const trip = running[2]?.exchanges.at(-1);
-      const done = Math.min(1, (now - began) / (plan.seconds * 1000 + 1000));
+      const done = Math.min(1, (now - began) / long);
       glance({ done, ...(trip && { latency: (trip[3] - trip[0] - (trip[2] - trip[1])) / 1e6 }) });
     }, beat);
-    const streams = await line.run(runs(messages, plan.seconds, line.answered, rates), running);
+    const streams = await line.run(asked, running);
     if (signal.aborted) throw aborted(signal);
     if (line.over.happened) return { broken: line.reason };
     if (Math.min(...streams.map(({ counted }) => counted)) < leastMessages) {
