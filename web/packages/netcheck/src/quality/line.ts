@@ -3,13 +3,12 @@ import { aborted } from '../error.ts';
 import type { Server } from '../server.ts';
 import type { Series } from '../tcp/received.ts';
 import { type Control, decodeControl, type ErrorCode, encodeControl, type Load, type Run } from '../wire/control.ts';
-import { decodeMessage, encodeMessage } from '../wire/probe.ts';
-import { leastLate, maxSize, mostLate, patience, tail, thinTime } from '../wire/quality.ts';
+import { decodeMessage } from '../wire/probe.ts';
+import { leastLate, maxSize, mostLate, patience } from '../wire/quality.ts';
 import { LaneLoad } from './lane.ts';
-import { Asked, event, Stream } from './stream.ts';
+import { Outlet } from './outlet.ts';
+import { Asked, event, lengthOf, Stream } from './stream.ts';
 
-/** Messages that wait in the browser, above which nothing is sent: a message that waits there is older than it says. */
-const mostWaiting = 4;
 const openWithin = 10_000; // ms; a far line has openTrips times the answer's time
 const openTrips = 8;
 const openMost = 20_000;
@@ -35,8 +34,7 @@ export class Line {
   private readonly quality: RTCDataChannel;
   private readonly control: RTCDataChannel;
   private readonly streams = new Map<number, Asked>();
-  /** What waits for room in the browser. */
-  private readonly held = new Set<() => void>();
+  private readonly outlet: Outlet;
 
   constructor() {
     this.connection = new RTCPeerConnection();
@@ -44,9 +42,7 @@ export class Line {
     this.control = this.connection.createDataChannel('control');
     this.quality.binaryType = 'arraybuffer';
     this.quality.onmessage = ({ data }) => this.message(data, now());
-    this.quality.onbufferedamountlow = () => {
-      for (const turn of [...this.held]) turn();
-    };
+    this.outlet = new Outlet(this.quality, this.over, now);
     this.control.onmessage = ({ data }) => this.said(data);
     for (const channel of [this.quality, this.control]) {
       channel.onopen = () => {
@@ -114,6 +110,7 @@ export class Line {
     this.reason = reason;
     this.over.happen();
     for (const { ready, ended, whole } of this.streams.values()) for (const e of [ready, ended, whole]) e.happen();
+    this.outlet.pump();
   }
 
   private say(control: Control): void {
@@ -148,7 +145,7 @@ export class Line {
     this.say(run);
     await ready.within(left());
     if (run.direction !== 'down') {
-      stream.sent(await this.send(stream));
+      stream.sent(await this.outlet.send(stream));
       this.say({ type: 'sent', stream: run.stream });
     }
     if (!(await ended.within(left()))) this.end('the server does not end a stream');
@@ -157,39 +154,6 @@ export class Line {
     }
     stream.close();
     if (stream.refused && !this.over.happened) this.end(stream.refused);
-  }
-
-  /**
-   * Sends what is due while little waits in the browser, until all is sent, the server has closed its record, or the line takes it
-   * too slowly. Gives how many messages were sent.
-   */
-  private send({ run, ended }: Stream): Promise<number> {
-    const began = now();
-    const giveUp = (lengthOf(run) + thinTime) * 1000;
-    const all = run.messages + tail;
-    const room = mostWaiting * run.size;
-    this.quality.bufferedAmountLowThreshold = room / 2;
-    let sequence = 0;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    return new Promise((resolve) => {
-      const turn = () => {
-        clearTimeout(timer);
-        const since = now() - began;
-        const due = Math.min(all, Math.floor(since / run.interval_us) + 1);
-        const over = this.over.happened || ended.happened || since >= giveUp;
-        while (sequence < due && !over && this.quality.bufferedAmount < room) {
-          const probe = { type: 'probe', stream: run.stream, sequence: sequence++, sent: now() } as const;
-          this.quality.send(encodeMessage(probe, run.size));
-        }
-        if (sequence === all || over) {
-          this.held.delete(turn);
-          return resolve(sequence);
-        }
-        timer = setTimeout(turn, Math.max(1, (began + sequence * run.interval_us - now()) / 1000));
-      };
-      this.held.add(turn);
-      turn();
-    });
   }
 
   private message(data: unknown, at: number): void {
@@ -251,9 +215,6 @@ export async function connects(line: Line, server: Server, signal: AbortSignal):
   if (signal.aborted) throw aborted(signal);
   return open;
 }
-
-/** The time of a stream's messages, ms. */
-export const lengthOf = (run: Run): number => ((run.messages + tail) * run.interval_us) / 1000;
 
 /** µs of this page's clock. */
 const now = () => Math.round(performance.now() * 1000);

@@ -8,6 +8,9 @@ import { tail } from '../wire/quality.ts';
 /** Further duplicates beyond so many arrivals more than messages are left out. */
 const spare = 64;
 
+/** The time of a stream's messages, ms. */
+export const lengthOf = (run: Run): number => ((run.messages + tail) * run.interval_us) / 1000;
+
 /** Something that happens once, or never. */
 export interface Event {
   readonly happened: boolean;

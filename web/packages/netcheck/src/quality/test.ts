@@ -5,8 +5,8 @@ import type { Server } from '../server.ts';
 import type { Run } from '../wire/control.ts';
 import { leastLate, silence } from '../wire/quality.ts';
 import { type Quality, qualityFigures } from './figures.ts';
-import { connects, Line, lengthOf } from './line.ts';
-import type { Stream } from './stream.ts';
+import { connects, Line } from './line.ts';
+import { lengthOf, type Stream } from './stream.ts';
 
 const messages = 1000;
 const size = 600; // bytes: no two of them fit into a packet
