@@ -15,6 +15,13 @@ export function rate(bps: number): Quantity {
   return bps >= 1e6 ? [digits(bps / 1e6), 'Mbit/s'] : [digits(bps / 1e3), 'kbit/s'];
 }
 
+/** Of a scale that ends with `most`: the number alone, in the unit of its end. */
+export function onScale(part: number, most: number): string {
+  const unit = rate(most)[1];
+  const size = unit === 'Gbit/s' ? 1e9 : unit === 'Mbit/s' ? 1e6 : 1e3;
+  return digits((part * most) / size);
+}
+
 export function time(seconds: number): Quantity {
   if (seconds >= 1) return [seconds.toPrecision(3), 's'];
   return seconds < 1e-4 ? [digits(seconds * 1e6), 'µs'] : [digits(seconds * 1000), 'ms'];
@@ -34,6 +41,8 @@ export function quantity({ unit, value }: Figure): Quantity {
       return [digits(value), '%'];
     case 'ratio':
       return value <= 1 ? share(value) : [digits(value), '×'];
+    case 'round trips/min':
+      return [Math.round(value).toLocaleString('en'), 'a minute'];
     default:
       return [digits(value), unit];
   }
@@ -61,8 +70,8 @@ export const names: Record<FigureName, string> = {
   delay_range: 'Range of delays',
   one_way_delay: 'Delay one way',
   round_trip: 'Round trip of messages',
-  responsiveness: 'Responsiveness (RPM)',
-  request_responsiveness: 'Responsiveness with requests on the load (RPM)',
+  responsiveness: 'Round trips under load (RPM)',
+  request_responsiveness: 'Requests on the load (RPM)',
   free_capacity: 'Left by other traffic',
 };
 

@@ -1,7 +1,7 @@
 /** The timeline's drawing. */
 
 import { byId, drawing } from '../../../page/elements.ts';
-import { rate, time } from './format.ts';
+import { onScale, rate, time } from './format.ts';
 import { plot, type Sample } from './plot.ts';
 
 const margin = { left: 46, right: 58, top: 18, bottom: 20 };
@@ -41,7 +41,7 @@ export function createTimeline(into: HTMLElement): Timeline {
       const y = (1 - part) * high;
       lines.push(drawing('line', { x1: '0', x2: String(width), y1: String(y), y2: String(y) }));
       if (samples.length === 0 || part === 0) continue;
-      lines.push(label(-6, y + 4, 'end', rate(drawn.most.throughput * part)[0]));
+      lines.push(label(-6, y + 4, 'end', onScale(part, drawn.most.throughput)));
       lines.push(label(width + 6, y + 4, 'start', time(drawn.most.latency * part).join(' '), 'latency'));
     }
     if (samples.length > 0) lines.push(label(-6, -8, 'end', rate(drawn.most.throughput)[1]));

@@ -1,6 +1,6 @@
 import { CheckError, type Figure, figure, type Mapping } from '@leeway/netcheck';
 import { expect, test } from 'vitest';
-import { quantity, rate, time } from './format.ts';
+import { onScale, quantity, rate, time } from './format.ts';
 import { plot, round } from './plot.ts';
 import { problemOf } from './problem.ts';
 import { verdicts } from './verdict.ts';
@@ -126,7 +126,8 @@ test('figures have the digits that they deserve', () => {
   expect(quantity(figure('tcp_efficiency', 'down', 99.05))).toEqual(['99', '%']);
   expect(quantity(figure('transfer_time_ratio', 'down', 1.06))).toEqual(['1.1', '×']);
   expect(quantity(figure('path_mtu', 'down', 1500))).toEqual(['1500', 'bytes']);
-  expect(quantity(figure('responsiveness', 'up', 1234.5))).toEqual(['1235', 'round trips/min']);
+  expect(quantity(figure('responsiveness', 'up', 1234.5))).toEqual(['1,235', 'a minute']);
+  expect([onScale(1, 1e9), onScale(0.5, 1e9), onScale(0.5, 5e7), onScale(1, 2e5)]).toEqual(['1', '0.5', '25', '200']);
 });
 
 test('the timeline has an area for each direction, and lines that do not join phases', () => {

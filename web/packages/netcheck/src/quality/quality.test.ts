@@ -166,7 +166,9 @@ const vectors = JSON.parse(
   readFileSync(new URL('../../../../../spec/vectors/quality.json', import.meta.url), 'utf8'),
 ) as { runs: RunsVector[] };
 
-test.each(vectors.runs)('runs of $of.messages messages and $of.ms ms, answered after $of.answered_ms, $of.up bit/s up', (c) => {
+test.each(
+  vectors.runs,
+)('runs of $of.messages messages and $of.ms ms, answered after $of.answered_ms, $of.up bit/s up', (c) => {
   const { up, down } = c.of;
   const way = { messages: c.messages, interval_us: c.interval_us };
   expect(runs(c.of.messages, c.of.ms / 1000, c.of.answered_ms, { up, down })).toMatchObject([
