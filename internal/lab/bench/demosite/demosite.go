@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -44,7 +45,7 @@ const (
 )
 
 const (
-	startWait = 5 * time.Minute // the film may have to be prepared first
+	startWait = 5 * time.Minute // a busy machine takes its time
 	stopWait  = 20 * time.Second
 	lookEvery = 200 * time.Millisecond
 )
@@ -67,11 +68,14 @@ type Site struct {
 
 // Options of a Site.
 type Options struct {
-	STUN     bool     // a STUN server runs beside: browsers that hide their addresses cannot find each other without one
-	Config   string   // the configuration file, where STUN does not write one
-	IPv6     bool     // it listens on IPv6 addresses too
-	Film     string   // what it shows: Film, or Stream where the settings say so; empty is Film
-	Settings []string // further variables of the environment
+	STUN     bool          // a STUN server runs beside: browsers that hide their addresses cannot find each other without one
+	Config   string        // the configuration file, where STUN does not write one
+	IPv6     bool          // it listens on IPv6 addresses too
+	Film     string        // what it shows: Film, or Stream where the settings say so; empty is Film
+	Segment  time.Duration // of the film's segments; 0 is the usual length
+	Filmless bool          // it shows no film, or makes it while it is shown
+	Settings []string      // further variables of the environment
+	Log      io.Writer     // gets what is said of a film that is prepared; nil: it is dropped
 }
 
 // Open starts the site and waits until it takes work.
@@ -79,6 +83,11 @@ func Open(ctx context.Context, host *netlab.Host, o Options) (*Site, error) {
 	leeway, err := bench.Leeway()
 	if err != nil {
 		return nil, err
+	}
+	if !o.Filmless {
+		if err := prepare(ctx, leeway, o.Segment, o.Log); err != nil {
+			return nil, err
+		}
 	}
 	dir, err := os.MkdirTemp("", "leeway-bench-")
 	if err != nil {

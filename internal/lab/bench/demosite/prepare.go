@@ -10,21 +10,21 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench"
 )
 
-// Prepare has the film in the cache before a lab is there: from inside it no registry can be reached. segment is the length of its
-// segments; 0 is the usual one.
-func Prepare(ctx context.Context, segment time.Duration, log io.Writer) error {
-	leeway, err := bench.Leeway()
-	if err != nil {
-		return err
-	}
+// prepare has the film in the cache before the program runs on a host of the lab: no registry can be reached from there. segment is the
+// length of its segments; 0 is the usual one.
+func prepare(ctx context.Context, leeway string, segment time.Duration, log io.Writer) error {
 	args := []string{"film"}
 	if segment > 0 {
 		args = append(args, "--segment", segment.String())
 	}
+	said := &bench.Tail{}
 	cmd := exec.CommandContext(ctx, leeway, args...)
-	cmd.Stderr = log
+	cmd.Stderr = said
+	if log != nil {
+		cmd.Stderr = io.MultiWriter(said, log)
+	}
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("prepare the film: %w", err)
+		return fmt.Errorf("prepare the film: %w\n%s", err, said)
 	}
 	return nil
 }

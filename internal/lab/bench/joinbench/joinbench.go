@@ -177,7 +177,7 @@ func (c scene) join(ctx context.Context, r *bench.Run, rtt time.Duration) (sampl
 	if err := lab.Start(); err != nil {
 		return sample, err
 	}
-	s, err := demosite.Open(ctx, place, demosite.Options{STUN: c.stun})
+	s, err := demosite.Open(ctx, place, demosite.Options{STUN: c.stun, Log: r.Log})
 	if err != nil {
 		return sample, err
 	}

@@ -127,7 +127,7 @@ func (v verdict) good() bool {
 // tableOf measures rows.
 func tableOf(list []row) func(context.Context, *bench.Run) (bench.Sample, error) {
 	return func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-		s, err := build(ctx, list)
+		s, err := build(ctx, r, list)
 		if err != nil {
 			return sample, err
 		}

@@ -22,7 +22,7 @@ const afterwards = 30 * time.Second
 // rebinding has a viewer behind a symmetric NAT link to the seed and to one with a public address that it offered to, and
 // to one that offered to it. Then the NAT forgets all: what goes out has another port from then on.
 func rebinding(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-	s, err := build(ctx, []row{{a: public, b: symmetric}, {a: public, b: public}})
+	s, err := build(ctx, r, []row{{a: public, b: symmetric}, {a: public, b: public}})
 	if err != nil {
 		return sample, err
 	}

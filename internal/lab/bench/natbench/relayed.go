@@ -32,7 +32,7 @@ func relayed(by ends) func(context.Context, *bench.Run) (bench.Sample, error) {
 // relaying has a viewer fill its buffer, and then the seed be out of reach and the origin fail. A viewer that comes now, behind a
 // symmetric NAT as the first is, plays by way of the relay or not at all.
 func relaying(ctx context.Context, r *bench.Run, w row) (sample bench.Sample, err error) {
-	s, err := build(ctx, []row{w})
+	s, err := build(ctx, r, []row{w})
 	if err != nil {
 		return sample, err
 	}

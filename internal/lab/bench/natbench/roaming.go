@@ -107,7 +107,7 @@ func roaming(list []roamer) func(context.Context, *bench.Run) (bench.Sample, err
 		for i, w := range list {
 			pairs[i] = row{a: w.other, b: w.before, moves: w.after}
 		}
-		s, err := build(ctx, pairs)
+		s, err := build(ctx, r, pairs)
 		if err != nil {
 			return sample, err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/bench/hosted"
@@ -45,7 +46,7 @@ type pair struct {
 }
 
 // build makes the lab and starts the servers.
-func build(ctx context.Context, list []row) (s *stage, err error) {
+func build(ctx context.Context, r *bench.Run, list []row) (s *stage, err error) {
 	s = &stage{}
 	if s.lab, err = netlab.New(netlab.Options{Seed: 1, IPv6: true}); err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func build(ctx context.Context, list []row) (s *stage, err error) {
 			}
 		}
 	}
-	if s.named, err = demosite.Open(ctx, named, demosite.Options{IPv6: true, Config: config(relay, true)}); err != nil {
+	if s.named, err = demosite.Open(ctx, named, demosite.Options{IPv6: true, Config: config(relay, true), Log: r.Log}); err != nil {
 		return nil, err
 	}
 	if s.plain, err = demosite.Open(ctx, plain, demosite.Options{IPv6: true, Config: config(relay, false)}); err != nil {

@@ -83,7 +83,7 @@ func (c cell) build(ctx context.Context, r *bench.Run) (s *stage, err error) {
 		return s, err
 	}
 	// Its own tracker and seed are for no viewer.
-	if s.film, err = demosite.Open(ctx, film, demosite.Options{}); err != nil {
+	if s.film, err = demosite.Open(ctx, film, demosite.Options{Log: r.Log}); err != nil {
 		return s, err
 	}
 	if err = s.openTracker(ctx, tracker); err != nil {
@@ -125,7 +125,7 @@ policy: {certify_from: 1, costly_titles: share, control_group_permille: 0}
 	if s.slowPeers {
 		settings = append(settings, fmt.Sprintf("LEEWAY_SEED_RATE=%d", slowRate))
 	}
-	s.tracker, err = demosite.Open(ctx, host, demosite.Options{Config: config, Settings: settings})
+	s.tracker, err = demosite.Open(ctx, host, demosite.Options{Config: config, Filmless: true, Settings: settings})
 	return err
 }
 

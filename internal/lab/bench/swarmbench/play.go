@@ -41,8 +41,8 @@ func (s *stage) close() error {
 	return errors.Join(s.mirror.close(), s.servers.Close(), s.lab.Close())
 }
 
-// build makes the lab of a trace and starts the servers in it, which show a film; settings are further variables of their environment.
-func build(ctx context.Context, r *bench.Run, plans []Plan, film string, settings ...string) (*stage, error) {
+// build makes the lab of a trace and starts the servers in it.
+func build(ctx context.Context, r *bench.Run, plans []Plan, o demosite.Options) (*stage, error) {
 	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func build(ctx context.Context, r *bench.Run, plans []Plan, film string, setting
 		s.mirror, err = openMirror(ctx, place, plans)
 	}
 	if err == nil {
-		s.servers, err = serve(ctx, place, film, settings...)
+		s.servers, err = serve(ctx, place, o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.mirror.close(), lab.Close())
@@ -87,21 +87,14 @@ func (s scenario) ways() []string {
 	return []string{withLeeway, originOnly}
 }
 
-// picture is what the servers show.
-func (s scenario) picture() string {
+// servers are those of one way. Where prefetch is not what is asked about nothing is fetched ahead, as before there was any.
+func (s scenario) servers(way string, log io.Writer) demosite.Options {
+	o := demosite.Options{Log: log, Settings: []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(s.prefetch && way == withLeeway)}}
 	if s.live != nil {
-		return demosite.Stream
+		o.Film, o.Segment, o.Filmless = demosite.Stream, s.live.segment, s.live.parts
+		o.Settings = append(o.Settings, s.live.settings()...)
 	}
-	return demosite.Film
-}
-
-// settings of the servers of one way. Where prefetch is not what is asked about nothing is fetched ahead, as before there was any.
-func (s scenario) settings(way string) []string {
-	settings := []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(s.prefetch && way == withLeeway)}
-	if s.live != nil {
-		settings = append(settings, s.live.settings()...)
-	}
-	return settings
+	return o
 }
 
 // apartVariable, if it is set, has the ways played one after the other: for a machine that cannot carry all at once.
@@ -122,7 +115,7 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 		}
 	}()
 	for _, way := range ways {
-		st, err := build(ctx, r, plans, s.picture(), s.settings(way)...)
+		st, err := build(ctx, r, plans, s.servers(way, r.Log))
 		if err != nil {
 			return nil, nil, err
 		}

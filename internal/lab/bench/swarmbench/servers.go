@@ -15,8 +15,9 @@ import (
 // servers is the demo's site, and what it says of itself.
 type servers struct{ *demosite.Site }
 
-func serve(ctx context.Context, host *netlab.Host, film string, settings ...string) (*servers, error) {
-	site, err := demosite.Open(ctx, host, demosite.Options{STUN: true, Film: film, Settings: settings})
+func serve(ctx context.Context, host *netlab.Host, o demosite.Options) (*servers, error) {
+	o.STUN = true
+	site, err := demosite.Open(ctx, host, o)
 	if err != nil {
 		return nil, err
 	}

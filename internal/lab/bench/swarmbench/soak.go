@@ -75,10 +75,7 @@ func soak(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
 	for i := range plans {
 		plans[i].Line = lines[i%len(lines)].Line
 	}
-	if err := demosite.Prepare(ctx, 0, r.Log); err != nil {
-		return sample, err
-	}
-	s, err := build(ctx, r, plans, demosite.Film, soakSettings...)
+	s, err := build(ctx, r, plans, demosite.Options{Log: r.Log, Settings: soakSettings})
 	if err != nil {
 		return sample, err
 	}

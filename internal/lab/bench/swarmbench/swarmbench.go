@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 )
 
 const benchName = "swarm"
@@ -177,9 +176,6 @@ func (s scenario) of(name, about string) bench.Case {
 
 // run plays the trace with Leeway and by the origin alone.
 func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
-	if err := s.prepare(ctx, r); err != nil {
-		return bench.Sample{}, err
-	}
 	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
 	if s.busy > 0 { // the others are there before it, and have what it plays
 		last := &plans[len(plans)-1]
@@ -226,15 +222,4 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 		sample.Void = void.Error()
 	}
 	return sample, nil
-}
-
-// prepare has what the servers show in the cache.
-func (s scenario) prepare(ctx context.Context, r *bench.Run) error {
-	switch {
-	case s.live == nil:
-		return demosite.Prepare(ctx, 0, r.Log)
-	case s.live.parts: // a clock
-		return nil
-	}
-	return demosite.Prepare(ctx, s.live.segment, r.Log)
 }
