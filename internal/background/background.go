@@ -1,7 +1,7 @@
 // Package background sends over links what no player waits for, so that no other traffic of the line feels it: it drives the
 // controller of package ledbat with the acks, clocks and buffers of real links (spec/background-transport.md).
 //
-//   - A Sender is a host: one budget, shared by all its links in turn. Foreground stops it at once.
+//   - A Sender is a host: one budget, shared by all its links in turn. What waits while foreground does is the business of its sources.
 //   - A Lane is the sending side of one link; its Source is asked for bytes only when they can go out, so what waits can
 //     still be promoted, canceled or reordered where it waits.
 //   - A Receiver is the other end of a Lane: it takes the messages' headers off and acknowledges them.

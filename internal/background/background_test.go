@@ -64,28 +64,6 @@ func TestMessagesAreWholePacketsOfTheAssociation(t *testing.T) {
 	})
 }
 
-func TestForegroundStopsBackgroundAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHost(3, 1_250_000, 40*time.Millisecond)
-		defer h.stop()
-		wait(2 * time.Second)
-		h.sender.Urgent(true)
-		h.sender.Urgent(true)
-		_, before := total(h)
-		wait(time.Second)
-		h.sender.Urgent(false)
-		wait(time.Second)
-		if _, now := total(h); now != before {
-			t.Errorf("%d bytes of background went out beside foreground", now-before)
-		}
-		h.sender.Urgent(false)
-		wait(2 * time.Second)
-		if _, now := total(h); now-before < 1_250_000/2 {
-			t.Errorf("%d bytes in the 2 s after foreground", now-before)
-		}
-	})
-}
-
 func total(h *host) (n, bytes int) {
 	for _, w := range h.wires {
 		k, b := w.Sent()

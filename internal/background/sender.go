@@ -46,7 +46,6 @@ type Sender struct {
 	until  int64          // guarded by mu: the end of that turn
 	rest   int64          // guarded by mu: nothing goes out before this moment, of the clock; in the past mostly
 	eager  bool           // guarded by mu
-	urgent int            // guarded by mu: reasons for which foreground has the line
 	cap    uploadCap      // guarded by mu, but for its rate
 	buf    []byte         // guarded by mu
 	totals totals         // guarded by mu
@@ -140,22 +139,6 @@ func (l *Lane) Ack(b []byte) bool {
 	return out.Problem == ""
 }
 
-// Urgent says that foreground has something to send on any link of the host (true), or that it has all gone out. Calls
-// come in pairs. Nothing of the background follows a true before its false.
-func (s *Sender) Urgent(on bool) {
-	s.mu.Lock()
-	if on {
-		s.urgent++
-	} else {
-		s.urgent--
-	}
-	free := s.urgent == 0
-	s.mu.Unlock()
-	if free {
-		s.nudge()
-	}
-}
-
 // Eager says whether any source has foreground to send: the controller then bears its whole target.
 func (s *Sender) Eager(on bool) {
 	s.mu.Lock()
@@ -242,15 +225,13 @@ func (s *Sender) Work() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.join()
-	now, wait := s.clock.micros(), idleWait
+	now := s.clock.micros()
 	for _, l := range s.active {
 		if at := l.path.Deadline(); at != 0 && at <= now {
 			l.path.OnTimeout(now)
 		}
 	}
-	if s.urgent == 0 {
-		wait = s.serve()
-	}
+	wait := s.serve()
 	s.active = slices.DeleteFunc(s.active, func(l *Lane) bool {
 		at := l.path.Deadline()
 		if at != 0 { // what was just sent has one, too

@@ -22,6 +22,7 @@ type backgroundLane struct {
 
 	requester *background.Requester // of receivers that ask, nil otherwise
 	wake      chan struct{}         // data came
+	urgent    atomic.Int64          // foreground bursts that have not gone out; a sender sends nothing beside them
 
 	mu    sync.Mutex                    // never held while the sender is called, which asks sources
 	ends  []*linkEnd                    // guarded by mu
@@ -57,7 +58,7 @@ func newBackgroundLane(s *linkStack) *backgroundLane {
 
 func (l *backgroundLane) add(e *linkEnd) {
 	if l.sender != nil {
-		s := &source{}
+		s := &source{urgent: &l.urgent}
 		lane := l.sender.Add(e.Link, s, 0)
 		l.mu.Lock()
 		l.lanes[e], l.owed[e] = lane, s
@@ -78,6 +79,7 @@ func (l *backgroundLane) add(e *linkEnd) {
 // source is what one link owes the other end.
 type source struct {
 	left    atomic.Int64
+	urgent  *atomic.Int64 // the lane's
 	payload [peer.PieceSize]byte
 }
 
@@ -88,7 +90,7 @@ const foregroundRequest = 1
 const endless = 1 << 50
 
 // Waiting implements background.Source.
-func (s *source) Waiting() bool { return s.left.Load() > 0 }
+func (s *source) Waiting() bool { return s.left.Load() > 0 && s.urgent.Load() == 0 }
 
 // Next implements background.Source.
 func (s *source) Next(n int) (peer.Data, bool) {
@@ -192,9 +194,19 @@ func (l *backgroundLane) ack(e *linkEnd, b []byte) {
 	}
 }
 
-func (l *backgroundLane) urgent(on bool) {
-	if l.sender != nil {
-		l.sender.Urgent(on)
+func (l *backgroundLane) foreground(on bool) {
+	if on {
+		l.urgent.Add(1)
+		return
+	}
+	if l.urgent.Add(-1) > 0 {
+		return
+	}
+	l.mu.Lock()
+	lanes := slices.Collect(maps.Values(l.lanes))
+	l.mu.Unlock()
+	for _, lane := range lanes {
+		lane.Wake()
 	}
 }
 

@@ -13,7 +13,7 @@ type lane interface {
 	asked(e *linkEnd, n int)   // the sender's: the other end wants n bytes more
 	data(e *linkEnd, b []byte) // the receiver's
 	ack(e *linkEnd, b []byte)  // the sender's
-	urgent(on bool)            // foreground begins, or has gone out
+	foreground(on bool)        // a burst begins, or has gone out
 	close()
 }
 
@@ -40,7 +40,7 @@ func (noLane) start()                {}
 func (noLane) data(*linkEnd, []byte) {}
 func (noLane) ack(*linkEnd, []byte)  {}
 func (noLane) asked(*linkEnd, int)   {}
-func (noLane) urgent(bool)           {}
+func (noLane) foreground(bool)       {}
 func (noLane) close()                {}
 
 // foregroundLane sends without end on every link, as fast as the foreground may.

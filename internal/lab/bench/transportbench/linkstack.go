@@ -161,8 +161,8 @@ func (e *linkEnd) expect(bytes int) {
 
 // send serves bytes in the foreground, as a piece's messages do.
 func (e *linkEnd) send(bytes int) {
-	e.stack.lane.urgent(true)
-	defer e.stack.lane.urgent(false)
+	e.stack.lane.foreground(true)
+	defer e.stack.lane.foreground(false)
 	e.sending.Lock()
 	defer e.sending.Unlock()
 	var payload [peer.PieceSize]byte

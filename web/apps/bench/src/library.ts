@@ -24,9 +24,9 @@ async function certify(content: Uint8Array): Promise<Certificate> {
 }
 
 export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> {
-  const { clock, crypto, random } = browserEnvironment();
+  const { clock, crypto } = browserEnvironment();
   const alarm = pageAlarm();
-  const background = setup.law ? createBackground({ clock, random, alarm }) : undefined;
+  const background = setup.law ? createBackground({ clock, alarm }) : undefined;
   const content = new Uint8Array(await (await fetch('/content')).arrayBuffer());
   const certificate = await certify(content);
   const limited = createLimiter(digests);

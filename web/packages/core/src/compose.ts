@@ -14,7 +14,7 @@ import type { CreateEngine } from './title/options.ts';
 let background: Background | undefined;
 let engines = 0;
 
-export const composeEngine: CreateEngine = (context, { clock, crypto, random }) => {
+export const composeEngine: CreateEngine = (context, { clock, crypto }) => {
   engines++;
   const engine = createEngine({
     ...context,
@@ -25,7 +25,7 @@ export const composeEngine: CreateEngine = (context, { clock, crypto, random }) 
     loadSeldom,
     loadDisk,
     background() {
-      background ??= createBackground({ clock, random, alarm: pageAlarm(), tabs: pageTabs });
+      background ??= createBackground({ clock, alarm: pageAlarm(), tabs: pageTabs });
       return background;
     },
   });

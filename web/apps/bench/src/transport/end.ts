@@ -36,9 +36,9 @@ export interface End {
 }
 
 export function createEnd(setup: Setup, say: (word: Word) => void): End {
-  const { clock, random } = browserEnvironment();
+  const { clock } = browserEnvironment();
   const alarm = pageAlarm();
-  const background = createBackground({ clock, random, alarm, tabs: pageTabs });
+  const background = createBackground({ clock, alarm, tabs: pageTabs });
   const links = new Map<number, LinkEnd>();
   const payload = new Uint8Array(pieceSize);
   /** The foreground segment that was asked for: when, of what size, and how much of it is missing. */

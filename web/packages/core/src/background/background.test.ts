@@ -15,7 +15,6 @@ const host = (time: Time, port?: TabsPort, grain?: number): Background =>
     clock: time,
     alarm: time.alarm(grain),
     soon: time.soon,
-    random: () => 0.5,
     tabs: (o) => port && createTabs({ ...o, port }),
   });
 
@@ -100,7 +99,7 @@ describe('the sending side', () => {
         setTimer: time.setTimer.bind(time),
         clearTimer: time.clearTimer.bind(time),
       };
-      const coarse = createBackground({ clock, alarm: time.alarm(), soon: time.soon, random: () => 0.5 });
+      const coarse = createBackground({ clock, alarm: time.alarm(), soon: time.soon });
       join(host(time), coarse, wire, new Store(1e12));
       time.pass(10_000);
       const before = wire.bytes;
@@ -124,26 +123,15 @@ describe('the sending side', () => {
     expect((b.wires[0]!.bytes - before) / 20).toBeGreaterThan(0.7 * ten);
   });
 
-  it('stops for foreground at once, until all of it has gone', () => {
-    const b = bench(3, ten, 40);
-    b.during(2);
-    b.sender.urgent(true);
-    b.sender.urgent(true);
-    expect(b.during(1)).toBe(0);
-    b.sender.urgent(false);
-    expect(b.during(1)).toBe(0);
-    b.sender.urgent(false);
-    expect(b.during(2)).toBeGreaterThan(ten / 2);
-  });
-
-  it('lets foreground of the same task go first', () => {
+  it('sends nothing before the task is over in which something was asked for', () => {
     const b = bench(1, ten, 40);
     b.stores[0]!.left = 0;
     b.during(5);
+    const before = b.wires[0]!.bytes;
     b.stores[0]!.left = 1e6;
     b.lanes[0]!.wake();
-    b.sender.urgent(true);
-    expect(b.during(1)).toBe(0);
+    expect(b.wires[0]!.bytes).toBe(before);
+    expect(b.during(1)).toBeGreaterThan(0);
   });
 
   it('shares one window among its links, each in its turn', () => {
@@ -213,7 +201,6 @@ describe('the sending side', () => {
       sender.work(1);
       return sender.host.eager;
     };
-    sender.stopped = true; // nothing goes out meanwhile
     expect([eager(9, 0), eager(9, 9), eager(0, 9)]).toEqual([false, true, true]);
     expect(eager(0, 0)).toBe(true);
   });

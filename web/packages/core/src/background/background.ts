@@ -14,7 +14,6 @@ export interface BackgroundOptions {
   clock: Clock;
   /** Makes the alarm that calls f, and heard with each beat. */
   alarm(f: () => void, heard: (ms?: number) => void): Alarm;
-  random(): number;
   /** The sending side; without it one as the specification has it. */
   sender?: Sender;
   /** Other tabs of the browser; undefined: none are known. */
@@ -41,8 +40,6 @@ export const createBackground = (o: BackgroundOptions): Background => {
   const coarse = () => clock.coarse?.() ?? false;
   const receiver = new Receiver();
   const lanes = new Set<Lane>();
-  let urgent = 0;
-  let elsewhere = false;
   let due = false;
   /** When the alarm is to ring. */
   let dueAt = Number.POSITIVE_INFINITY;
@@ -86,21 +83,12 @@ export const createBackground = (o: BackgroundOptions): Background => {
 
   const tabs = o.tabs?.({
     clock,
-    random: () => o.random(),
     bases: () => [...lanes].flatMap((lane): [string, number][] => (lane.base ? [[lane.peer, lane.base]] : [])),
-    changed(parts, busy) {
+    counted(parts) {
       sender.host.setParts(parts);
       receiver.setParts(parts);
-      elsewhere = busy;
-      yieldLine();
     },
   });
-
-  /** Foreground of this tab or of another has the line, or no longer. */
-  const yieldLine = () => {
-    sender.stopped = urgent > 0 || elsewhere;
-    if (!sender.stopped) kick();
-  };
 
   return {
     add(link, source, peer = '') {
@@ -115,11 +103,6 @@ export const createBackground = (o: BackgroundOptions): Background => {
       lane.woken = () => sender.wake(sending);
       lane.wake();
       return lane;
-    },
-    urgent(on) {
-      urgent += on ? 1 : -1;
-      tabs?.urgent(urgent > 0);
-      yieldLine();
     },
     mayRequest() {
       const at = now();

@@ -11,7 +11,7 @@ const share = (tasks: number[], between: number, beats: boolean, overtaken?: (n:
   const line = new Line(time, 625_000);
   const wire = new Wire(line, 40);
   const host = (alarm: Parameters<typeof createBackground>[0]['alarm']) =>
-    createBackground({ clock: time, alarm, soon: time.soon, random: () => 0.5 });
+    createBackground({ clock: time, alarm, soon: time.soon });
   const page = host(thread.alarm(beats));
   const sender = host(time.alarm());
   const store = new Store(1e12, true);
@@ -60,7 +60,7 @@ const sends = (tasks: number[], between: number, rate: number, urgent = true) =>
   const thread = new Thread(time);
   const wire = new Wire(new Line(time, rate), 30);
   const host = (alarm: Parameters<typeof createBackground>[0]['alarm']) =>
-    createBackground({ clock: time, alarm, soon: time.soon, random: () => 0.5 });
+    createBackground({ clock: time, alarm, soon: time.soon });
   const [lane] = join(host(thread.alarm(true)), host(time.alarm()), wire, new Store(1e12, urgent));
   const { arrived, acked } = wire;
   let came = 0;
@@ -100,7 +100,7 @@ it('a page that has its thread for itself again paces again', () => {
   const thread = new Thread(time);
   const wire = new Wire(new Line(time, 625_000), 30);
   const host = (alarm: Parameters<typeof createBackground>[0]['alarm']) =>
-    createBackground({ clock: time, alarm, soon: time.soon, random: () => 0.5 });
+    createBackground({ clock: time, alarm, soon: time.soon });
   const store = new Store(1e12, true);
   const [lane] = join(host(thread.alarm(true)), host(time.alarm()), wire, store);
   const { arrived, acked } = wire;
@@ -133,8 +133,7 @@ const near = (urgent: boolean, delay: number) => {
   const line = new Line(time, 12_500_000);
   const wire = new Wire(line, delay);
   const machines = [new Thread(time), new Thread(time)] as const;
-  const host = (thread: Thread) =>
-    createBackground({ clock: time, alarm: thread.alarm(false), soon: time.soon, random: () => 0.5 });
+  const host = (thread: Thread) => createBackground({ clock: time, alarm: thread.alarm(false), soon: time.soon });
   const sender = host(machines[0]);
   const [near] = join(sender, host(machines[1]), wire, new Store(1e12, urgent));
   const { arrived, acked } = wire;

@@ -31,7 +31,6 @@ const cost = (mbit: number) => {
           },
         ),
       soon: time.soon,
-      random: () => 0.5,
     });
   };
   const store = new Pieces(0);

@@ -35,8 +35,7 @@ const play = ({ mbit, rtt, busy, far, overtaken = 0 }: Scene, seed: number, send
   threads[0].overtaken = (n) => (overtaken && n % overtaken === 0 ? 8 + ((n * seed) % 19) : 0);
   const line = new Line(time, mbit * 125_000);
   const wire = new Wire(line, rtt);
-  const host = (thread: Thread) =>
-    createBackground({ clock: time, alarm: thread.alarm(true), soon: time.soon, random: () => 0.5 });
+  const host = (thread: Thread) => createBackground({ clock: time, alarm: thread.alarm(true), soon: time.soon });
   const [from, to] = sends ? threads : [threads[1], threads[0]];
   const [lane] = join(host(from), host(to), wire, new Store(1e12, true));
   const { arrived, acked } = wire;

@@ -60,8 +60,6 @@ export interface BackgroundStats {
 export interface Background {
   /** Begins to serve an open link; `peer` names the route, for what was known of it before. */
   add(link: BackgroundLink, source: BackgroundSource, peer?: string): BackgroundLane;
-  /** Foreground has something to send (true), or it has all gone out. In pairs; nothing follows a true before its false. */
-  urgent(on: boolean): void;
   /** Whether another piece may be asked for, over any link; otherwise after how many ms to ask again, unless data come. */
   mayRequest(): true | number;
   /** Bounds what is sent, kbit/s; 0: nothing but the controller does. */

@@ -42,8 +42,6 @@ const urgent = (lane: SendingLane): boolean => lane.source.urgent?.() === true;
 export class Sender {
   readonly host = new SendingHost();
   readonly cap = new UploadCap();
-  /** Foreground has the line, here or in another tab. */
-  stopped = false;
   sent = 0;
   acked = 0;
   /** By how much alarms were late in the mean, µs. */
@@ -78,14 +76,12 @@ export class Sender {
 
   /** Sends what may go out now, and says after how many µs there may be more. */
   work(now: number): number {
-    let wait = never;
     const waiting = this.#active.filter((lane) => lane.source.waiting());
     this.host.eager = !waiting.length || waiting.some(urgent);
     for (const lane of this.#active) lane.path.onTimeout(now);
-    if (!this.stopped) {
-      for (const lane of this.#active) wait = Math.min(wait, lane.push(now));
-      wait = Math.min(wait, this.#serve(now));
-    }
+    let wait = never;
+    for (const lane of this.#active) wait = Math.min(wait, lane.push(now));
+    wait = Math.min(wait, this.#serve(now));
     this.#active = this.#active.filter((lane) => {
       const at = lane.path.deadline();
       if (at) wait = Math.min(wait, at - now);

@@ -8,7 +8,6 @@ const browser = () => {
   const clock = new FakeClock();
   const ports = new Set<TabsPort>();
   let posts = 0;
-  let named = 0;
   const open = () => {
     const port: TabsPort = {
       count: async () => ports.size,
@@ -19,14 +18,13 @@ const browser = () => {
       close: () => void ports.delete(port),
     };
     ports.add(port);
-    const seen = { parts: 0, urgent: false };
+    const seen = { parts: 0 };
     const bases: [string, number][] = [];
     const tabs = createTabs({
       port,
       clock,
-      random: () => ++named / 1000,
       bases: () => bases,
-      changed: (parts, urgent) => Object.assign(seen, { parts, urgent }),
+      counted: (parts) => Object.assign(seen, { parts }),
     });
     return { tabs, seen, bases, port };
   };
@@ -47,39 +45,6 @@ describe('the tabs of one browser', () => {
     expect(one.seen.parts).toBe(1);
     one.tabs.stop();
     expect(b.clock.pending).toBe(0);
-  });
-
-  it('hear at once that another one has foreground, and soon that it has none', async () => {
-    const b = browser();
-    const one = b.open();
-    const two = b.open();
-    await b.clock.advance(2_000);
-    one.tabs.urgent(true);
-    expect(two.seen.urgent).toBe(true);
-    expect(one.seen.urgent).toBe(false);
-    const posts = b.posts();
-    for (let i = 0; i < 50; i++) {
-      one.tabs.urgent(false);
-      await b.clock.advance(1);
-      one.tabs.urgent(true);
-    }
-    expect(b.posts()).toBe(posts);
-    one.tabs.urgent(false);
-    await b.clock.advance(100);
-    expect(two.seen.urgent).toBe(false);
-  });
-
-  it('do not wait for a tab that has gone in the middle of its foreground', async () => {
-    const b = browser();
-    const one = b.open();
-    const two = b.open();
-    await b.clock.advance(2_000);
-    one.tabs.urgent(true);
-    await b.clock.advance(20_000);
-    expect(two.seen.urgent).toBe(true); // it is said again and again
-    one.tabs.stop();
-    await b.clock.advance(8_000);
-    expect(two.seen.urgent).toBe(false);
   });
 
   it('tell what they know of the ways to their peers', async () => {
@@ -103,21 +68,29 @@ describe('the tabs of one browser', () => {
   it('say nothing while they are alone, and take nothing that is none of theirs', async () => {
     const b = browser();
     const one = b.open();
-    await b.clock.advance(2_000);
-    one.tabs.urgent(true);
-    one.tabs.urgent(false);
-    await b.clock.advance(10_000);
+    one.bases.push(['aa', 40_000]);
+    await b.clock.advance(12_000);
     expect(b.posts()).toBe(0);
+    const bases = [['bb', 30_000]];
     for (const m of [
       null,
       'x',
       {},
       { leeway: 1 },
-      { leeway: 2, tab: 1, urgent: true },
-      { leeway: 1, tab: 1, bases: [[1, 2]] },
+      { leeway: 2, bases },
+      {
+        leeway: 1,
+        bases: [
+          [1, 2],
+          ['bb', '3'],
+        ],
+      },
     ]) {
       one.port.onMessage?.(m);
     }
-    expect(one.seen.urgent).toBe(false);
+    expect(one.tabs.base('bb')).toBe(0);
+    // An older version says more.
+    one.port.onMessage?.({ leeway: 1, tab: 1, urgent: true, bases });
+    expect(one.tabs.base('bb')).toBe(30_000);
   });
 });

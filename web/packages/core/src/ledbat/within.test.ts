@@ -14,7 +14,6 @@ const alone = (controller?: Within) => {
       clock: time,
       alarm: time.alarm(),
       soon: time.soon,
-      random: () => 0.5,
       ...(sender && { sender }),
     });
   const sender = new Sender();

@@ -260,7 +260,7 @@ class Page {
       onForbidden: () => () => {},
     };
     const makeEngine: CreateEngine = (context) => {
-      const background = createBackground({ clock: world, random: draw, alarm: alarmOf(world), soon: queueMicrotask });
+      const background = createBackground({ clock: world, alarm: alarmOf(world), soon: queueMicrotask });
       return Object.assign(
         createEngine({ ...context, clock: world, crypto, background: () => background }),
         inspection,

@@ -49,7 +49,7 @@ export class PartViewer {
     let background: Background | undefined;
     this.engine = createEngine({
       background() {
-        background ??= createBackground({ clock, random: () => 0.5, alarm: alarmOf(clock), soon: queueMicrotask });
+        background ??= createBackground({ clock, alarm: alarmOf(clock), soon: queueMicrotask });
         return background;
       },
       line: this.line,

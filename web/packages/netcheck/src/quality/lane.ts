@@ -41,7 +41,7 @@ export class LaneLoad {
   ) {
     const sender = new Sender();
     sender.host.controller = new Within(leastTarget, mostTarget);
-    this.background = createBackground({ clock, random: Math.random, alarm: pageAlarm(), sender });
+    this.background = createBackground({ clock, alarm: pageAlarm(), sender });
     this.link = linkOf(channel);
     if (direction === 'down') this.lane = this.background.add(this.link, nothing);
     channel.binaryType = 'arraybuffer';

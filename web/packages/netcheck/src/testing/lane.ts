@@ -26,7 +26,6 @@ function pass(f: (data: ArrayBuffer) => void): (message: Uint8Array) => void {
 export function serveLoad({ direction }: Load, down: (data: ArrayBuffer) => void) {
   const background = createBackground({
     clock,
-    random: () => 0.5,
     alarm: (f) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
       let at = Number.POSITIVE_INFINITY;
