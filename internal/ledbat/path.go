@@ -1,6 +1,9 @@
 package ledbat
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Path is the sending side of one link of a host.
 type Path struct {
@@ -21,21 +24,13 @@ type Path struct {
 
 // Open adds a link to the host.
 func (h *Sender) Open(now int64, cfg PathConfig) *Path {
-	p := &Path{host: h, cap: h.cfg.Controller(false), delays: newDelays(now, cfg.Base), limitedAt: -never}
-	p.SetPayload(cfg.Payload, cfg.MaxMessage)
+	p := &Path{
+		host: h, cap: h.cfg.Controller(false), delays: newDelays(now, cfg.Base), limitedAt: -never,
+		payload: cmp.Or(cfg.Payload, Packet), maxMessage: cmp.Or(cfg.MaxMessage, MaxMessage),
+	}
+	p.payload = min(p.payload, p.maxMessage)
 	h.members, h.paths = append(h.members, &p.delays), append(h.paths, p)
 	return p
-}
-
-// SetPayload says what one packet carries of a message, and the largest message, both in bytes; 0 is the default.
-func (p *Path) SetPayload(payload, maxMessage int64) {
-	if payload <= 0 {
-		payload = Packet
-	}
-	if maxMessage <= 0 {
-		maxMessage = MaxMessage
-	}
-	p.payload, p.maxMessage = min(payload, maxMessage), maxMessage
 }
 
 // Close takes the link from the host; what it had in flight no longer counts.

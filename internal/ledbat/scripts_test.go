@@ -187,7 +187,7 @@ func impossibleAcks(t *tape) {
 }
 
 func silence(t *tape) {
-	t.do(0, "open", 0, 1200, 0, 80_000)
+	t.do(0, "open", 0, 1184, 12_000, 80_000)
 	t.do(0, "run", 0, 40, 5_000, 1200, 4_000, 2_000)
 	for i := range int64(3) {
 		t.do(300_000+i, "may", 0, 1200)
@@ -205,7 +205,6 @@ func silence(t *tape) {
 	t.do(10_000_000, "send", 0, 1200, 0)
 	t.do(10_001_000, "reset", 0)
 	t.ack(10_060_000, 0, ledbat.Ack{Cumulative: 108, Highest: 107, Bitmap: 1<<64 - 1, ReceivedAt: 9})
-	t.do(10_100_000, "payload", 0, 1184, 12_000)
 	t.do(10_200_000, "run", 0, 100, 31_000, 2368, 30_000, 9_000)
 	t.do(13_400_000, "parts", 0, 2)
 	t.do(13_400_000, "run", 0, 30, 91_000, 2368, 90_000, 69_000)

@@ -77,8 +77,6 @@ func (b *bench) play(e vectorEvent) []int64 {
 	case "close":
 		p.Close()
 		return nil
-	case "payload":
-		p.SetPayload(a(0), a(1))
 	case "parts":
 		b.c.SetParts(a(0))
 		return nil

@@ -51,8 +51,7 @@ const createBench = () => {
 
   /** The events of the sending side: what they do, and what is seen beside the state. */
   const send = ({ at, do: kind, link, args: a = [] }: Event, p: Path): number[] | undefined => {
-    if (kind === 'payload') p.setPayload(a[0], a[1]);
-    else if (kind === 'reset') p.reset(at);
+    if (kind === 'reset') p.reset(at);
     else if (kind === 'beside') c.beside(at, a[0]!);
     else if (kind === 'timeout') p.onTimeout(at);
     else if (kind === 'run') {
