@@ -28,11 +28,11 @@ type Demand struct {
 	closed    bool           // guarded by Requester.mu
 }
 
-// Add begins with an open link. base is the base delay of the route from an earlier link, 0 unknown.
-func (r *Requester) Add(base time.Duration) *Demand {
+// Add begins with an open link.
+func (r *Requester) Add() *Demand {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &Demand{requester: r, source: r.host.Open(r.clock.micros(), base.Microseconds())}
+	return &Demand{requester: r, source: r.host.Open(r.clock.micros())}
 }
 
 // May says whether another size bytes may be asked for now, over any link; if not, again is when to try it, unless data

@@ -28,7 +28,7 @@ func TestManySendersToOneHostAreOneFlow(t *testing.T) {
 		var receivers []*Receiver
 		woken, got := make(chan struct{}, 1), atomic.Int64{}
 		for range senders {
-			s := &sending{store: &store{}, demand: requester.Add(0)}
+			s := &sending{store: &store{}, demand: requester.Add()}
 			sender, w := NewSender(ledbat.Config{}, time.Now), &testkit.Link{Delay: delay, Line: shared}
 			go sender.Run(ctx)
 			r := NewReceiver(w, s.demand, time.Now)

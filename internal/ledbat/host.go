@@ -18,8 +18,8 @@ type host struct {
 	scratch []int64
 }
 
-func newHost(l Controller, parts int64) host {
-	return host{controller: l, parts: max(1, parts), limitedAt: -never, lastAt: -never, clear: InitialWindow, far: 2 * firstRTT, view: Signal{Target: MaxTarget, Parts: max(1, parts)}}
+func newHost(l Controller) host {
+	return host{controller: l, parts: 1, limitedAt: -never, lastAt: -never, clear: InitialWindow, far: 2 * firstRTT, view: Signal{Target: MaxTarget, Parts: 1}}
 }
 
 func (h *host) leave(d *delays, flight int64) {

@@ -70,8 +70,6 @@ type Config struct {
 	// Controller makes the controller of the host (host true) and the caps of its paths (host false; nil for no cap).
 	// nil: LEDBAT++ as the spec has it.
 	Controller func(host bool) Controller
-	// Parts divides growth and floor: the number of tabs, each with a Sender, that share the host's line. 0 is 1.
-	Parts int64
 }
 
 // PathConfig describes a link.

@@ -22,7 +22,7 @@ func NewReceiver(cfg Config) *Receiver {
 	if cfg.Controller == nil {
 		cfg.Controller = NewController
 	}
-	return &Receiver{host: newHost(cfg.Controller(true), cfg.Parts), cfg: cfg}
+	return &Receiver{host: newHost(cfg.Controller(true)), cfg: cfg}
 }
 
 // SetParts says among how many receivers the host's line is divided from now on.
@@ -53,9 +53,9 @@ func (r *Receiver) MayRequest(now, size int64) (ok bool, at int64) {
 	return true, 0
 }
 
-// Open adds a link. base is as in PathConfig.
-func (r *Receiver) Open(now, base int64) *Source {
-	s := &Source{r: r, delays: newDelays(now, base)}
+// Open adds a link.
+func (r *Receiver) Open(now int64) *Source {
+	s := &Source{r: r, delays: newDelays(now, 0)}
 	r.members = append(r.members, &s.delays)
 	return s
 }

@@ -21,7 +21,7 @@ type viewer struct {
 func (v *viewer) join(flow int, l *line, delay int64) *bglink {
 	b := v.s.sender(ledbat.Config{}).link(flow, l, delay)
 	b.viewer, b.offset = v, 0
-	b.source = v.r.Open(v.s.now, 0)
+	b.source = v.r.Open(v.s.now)
 	v.links = append(v.links, b)
 	return b
 }
@@ -107,7 +107,7 @@ func TestSendersToOneViewer(t *testing.T) {
 func TestAFullWindowIsAskedAgainWhenAQuarterIsFree(t *testing.T) {
 	for _, c := range []struct{ window, asked, again int64 }{{2 * piece, 2, 1}, {4 * piece, 4, 1}, {8 * piece, 8, 3}, {40 * piece, 40, 11}} {
 		r := ledbat.NewReceiver(ledbat.Config{Controller: func(bool) ledbat.Controller { return fixedWindow{window: c.window} }})
-		source := r.Open(0, 0)
+		source := r.Open(0)
 		ask := func() (n int64) {
 			for ok := true; ok; n++ {
 				if ok, _ = r.MayRequest(1_000, piece); !ok {

@@ -251,7 +251,7 @@ func baseHistory(t *tape) {
 }
 
 func makeAcks(t *tape) {
-	t.do(0, "source", 0, 0)
+	t.do(0, "source", 0)
 	at := int64(1000)
 	data := func(seq, now int64) {
 		t.do(at, "data", 0, 1156, seq, (at-20_000)&(1<<32-1), 0, 0, now)
@@ -280,7 +280,7 @@ func makeAcks(t *tape) {
 }
 
 func manyRequests(t *tape) {
-	t.do(0, "source", 0, 0)
+	t.do(0, "source", 0)
 	at := int64(100_000)
 	for seq := range int64(110) {
 		for t.do(at, "mayrequest", 0, 16_384)[0] == 1 {
@@ -292,8 +292,8 @@ func manyRequests(t *tape) {
 }
 
 func requests(t *tape) {
-	t.do(0, "source", 0, 0)
-	t.do(0, "source", 1, 60_000)
+	t.do(0, "source", 0)
+	t.do(0, "source", 1)
 	at, seq, queue := int64(100_000), int64(0), int64(0)
 	step := func(link int, added int64) {
 		t.do(at, "mayrequest", link, 16_384)

@@ -19,10 +19,10 @@ func NewSender(cfg Config) *Sender {
 	if cfg.Controller == nil {
 		cfg.Controller = NewController
 	}
-	return &Sender{host: newHost(cfg.Controller(true), cfg.Parts), cfg: cfg}
+	return &Sender{host: newHost(cfg.Controller(true)), cfg: cfg}
 }
 
-// SetParts says among how many hosts the's line is divided from now on.
+// SetParts says among how many hosts the line is divided from now on.
 func (h *Sender) SetParts(n int64) { h.parts = max(1, n) }
 
 // Eager says whether foreground goes out under the controller: the host then bears more, up to eagerTarget, as a player waits for it.

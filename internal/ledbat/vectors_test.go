@@ -127,7 +127,7 @@ func (b *bench) receive(e vectorEvent, s *ledbat.Source, k *ledbat.Acker) []int6
 	a := func(i int) int64 { return e.Args[i] }
 	switch e.Do {
 	case "source":
-		b.sources[e.Link], b.ackers[e.Link] = b.r.Open(e.At, a(0)), ledbat.NewAcker()
+		b.sources[e.Link], b.ackers[e.Link] = b.r.Open(e.At), ledbat.NewAcker()
 	case "request":
 		s.OnRequest(e.At, a(0))
 	case "gone":

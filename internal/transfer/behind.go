@@ -81,7 +81,7 @@ func (l *behind) open() *background.Receiver {
 // want is what is asked for over the link. Under mu.
 func (l *behind) want() *background.Demand {
 	if l.demand == nil {
-		l.demand = l.requester.Add(0)
+		l.demand = l.requester.Add()
 		if l.closed {
 			l.demand.Close()
 		}

@@ -67,7 +67,7 @@ func (l *backgroundLane) add(e *linkEnd) {
 	}
 	h := &hearing{}
 	if l.requester != nil {
-		h.demand = l.requester.Add(0)
+		h.demand = l.requester.Add()
 	}
 	h.receiver = background.NewReceiver(e.Link, h.demand, time.Now)
 	l.mu.Lock()

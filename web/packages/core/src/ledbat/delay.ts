@@ -47,7 +47,7 @@ export class Delays {
   /** The open bucket saw a queuing delay below the target. */
   #low = false;
 
-  constructor(now: number, base: number) {
+  constructor(now: number, base = 0) {
     this.#halfAt = now;
     this.#openedAt = now;
     if (base > 0) this.#open = { rtt: base, owd: never };

@@ -35,7 +35,7 @@ const median = (list: number[]): number => list.sort((a, b) => a - b)[(list.leng
 /** What both sides of the transport share: a controller for all links of a host, and what the links' delays say together. */
 export class Host {
   controller = new Controller(true);
-  parts: number;
+  parts = 1;
   members: Delays[] = [];
   /** Bytes sent and not acked, or asked for and not come. */
   flight = 0;
@@ -50,12 +50,7 @@ export class Host {
   /** What takes longer there and back than this is not on the host's line any more. */
   far = 2 * firstRtt;
   /** As of the last ack: queuing, target, base, round trip over the links. */
-  view: Signal;
-
-  constructor(parts = 1) {
-    this.parts = Math.max(1, parts);
-    this.view = freshView(this.parts);
-  }
+  view = freshView(1);
 
   /** Among how many hosts' tabs the line is divided from now on. */
   setParts(n: number): void {

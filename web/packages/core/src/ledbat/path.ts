@@ -84,8 +84,8 @@ export class Path {
   #cap = new Controller(false);
   #delays: Delays;
   #pending = new Pending();
-  #payload = packet;
-  #maxMessage = mostMessage;
+  #payload: number;
+  #maxMessage: number;
   #limitedAt = -never;
   /** What it has in flight is not on the host's line any more, and is not in the host's flight. */
   #late = false;
@@ -94,17 +94,13 @@ export class Path {
   /** The newest ack: when it was sent (receiver's clock), when it came (ours). */
   #ack: { sentAt: number; cameAt: number } | undefined;
 
-  constructor(host: Sender, now: number, { payload, maxMessage, base = 0 }: PathConfig) {
+  constructor(host: Sender, now: number, { payload, maxMessage, base }: PathConfig) {
     this.#host = host;
     this.#delays = new Delays(now, base);
-    host.members.push(this.#delays);
-    host.paths.push(this);
-    this.setPayload(payload, maxMessage);
-  }
-
-  setPayload(payload = 0, maxMessage = 0): void {
     this.#maxMessage = maxMessage || mostMessage;
     this.#payload = Math.min(payload || packet, this.#maxMessage);
+    host.members.push(this.#delays);
+    host.paths.push(this);
   }
 
   /** Takes the link from the host; what it had in flight no longer counts. */
@@ -118,7 +114,7 @@ export class Path {
   /** Forgets what was measured: the packets take another way now. If no other link sends, the host starts anew too. */
   reset(now: number): void {
     const old = this.#delays;
-    this.#delays = new Delays(now, 0);
+    this.#delays = new Delays(now);
     this.#pending.unsample();
     this.#cap = new Controller(false);
     this.#ack = undefined;

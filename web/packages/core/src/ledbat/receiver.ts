@@ -8,8 +8,8 @@ export class Receiver extends Host {
   /** The window was full, and a quarter of it was not free since. */
   held = false;
 
-  open(now: number, base = 0): Source {
-    return new Source(this, now, base);
+  open(now: number): Source {
+    return new Source(this, now);
   }
 
   /**
@@ -35,9 +35,9 @@ export class Source {
   #flight = 0;
   #highest: number | undefined;
 
-  constructor(r: Receiver, now: number, base: number) {
+  constructor(r: Receiver, now: number) {
     this.#r = r;
-    this.#delays = new Delays(now, base);
+    this.#delays = new Delays(now);
     r.members.push(this.#delays);
   }
 
@@ -50,7 +50,7 @@ export class Source {
   /** Forgets what was measured: the packets take another way now. */
   reset(now: number): void {
     const old = this.#delays;
-    this.#delays = new Delays(now, 0);
+    this.#delays = new Delays(now);
     this.#r.replace(old, this.#delays, now);
   }
 

@@ -100,7 +100,7 @@ const createBench = () => {
       return sender(at, link);
     }
     if (kind === 'source') {
-      sources.set(link, r.open(at, a[0]));
+      sources.set(link, r.open(at));
       ackers.set(link, new Acker());
       return seen(r.stats());
     }
