@@ -271,7 +271,7 @@ func (s *Sender) serve() (wait time.Duration) {
 			s.rotate()
 			wait, crowded = idleWait, false
 		}
-		if crowded && s.active[i].path.Stats().Flight > 0 {
+		if crowded && s.active[i].path.Flight() > 0 {
 			continue // only a link with nothing in flight may learn whether others hold their acks back
 		}
 		did, again := s.active[i].send()

@@ -41,8 +41,8 @@ func TestAcksTellWhatCame(t *testing.T) {
 	}
 	out := p.OnAck(110_000, ack)
 	want := ledbat.Outcome{Acked: 6000, Messages: 5, Lost: 1200, Sampled: true, RTT: 100_000}
-	if out != want || p.Stats().Flight != 0 {
-		t.Errorf("%+v, want %+v; flight %d", out, want, p.Stats().Flight)
+	if out != want || p.Flight() != 0 {
+		t.Errorf("%+v, want %+v; flight %d", out, want, p.Flight())
 	}
 	if again := p.OnAck(111_000, ack); again != (ledbat.Outcome{}) {
 		t.Errorf("the same ack again did %+v", again)

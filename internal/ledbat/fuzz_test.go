@@ -86,7 +86,7 @@ func check(t *testing.T, c *ledbat.Sender, paths []*ledbat.Path, now int64) {
 	}
 	sum := int64(0)
 	for _, p := range paths {
-		if flight := p.Stats().Flight; flight < 0 {
+		if flight := p.Flight(); flight < 0 {
 			t.Fatalf("flight of a link %d", flight)
 		} else if !p.Late() {
 			sum += flight

@@ -109,7 +109,7 @@ const (
 	ProblemCumulative Problem = "cumulative" // cumulative lies above highest + 1
 )
 
-// Stats is the state of a host or of a path, for metrics.
+// Stats is the state of a host, for metrics.
 type Stats struct {
 	State      State
 	Window     int64 // bytes

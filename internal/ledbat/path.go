@@ -14,8 +14,7 @@ type Path struct {
 
 	payload, maxMessage int64
 	limitedAt           int64
-	late                bool // what it has in flight is not on the host's line any more, and is not in the host's flight
-	losses, timeouts    int64
+	late                bool  // what it has in flight is not on the host's line any more, and is not in the host's flight
 	backoff             int64 // timeouts in a row
 
 	ackSentAt, ackCameAt int64 // of the newest ack: in the receiver's clock (32 bits), in ours
@@ -206,7 +205,6 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 }
 
 func (p *Path) lose(host, own Signal, out Outcome) {
-	p.losses += out.Lost
 	p.host.losses += out.Lost
 	p.host.controller.OnLoss(host)
 	if p.cap != nil && own.Queuing > 0 {
@@ -267,7 +265,6 @@ func (p *Path) OnTimeout(now int64) {
 	h.flight -= p.pending.flight
 	p.pending.giveUp()
 	p.backoff++
-	p.timeouts++
 	h.timeouts++
 	h.look(now)
 	if h.flight == 0 {
@@ -280,15 +277,8 @@ func (p *Path) OnTimeout(now int64) {
 	}
 }
 
-// Stats tells how the link stands.
-func (p *Path) Stats() Stats {
-	s := Stats{
-		State: p.host.controller.State(), Window: p.Window(), Flight: p.pending.flight, Queuing: p.delays.queuing(),
-		Target: p.delays.target(), Base: p.delays.baseDelay(), RTT: p.delays.srtt, Losses: p.losses, Timeouts: p.timeouts,
-		PacingRate: p.host.PacingRate(),
-	}
-	if p.cap != nil {
-		s.State = p.cap.State()
-	}
-	return s
-}
+// Flight is the number of bytes that were sent and not heard of.
+func (p *Path) Flight() int64 { return p.pending.flight }
+
+// Base is the least round trip of the link, µs; 0 while unknown.
+func (p *Path) Base() int64 { return p.delays.baseDelay() }

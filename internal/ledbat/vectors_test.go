@@ -165,7 +165,7 @@ var stateNumber = map[ledbat.State]int64{ledbat.SlowStart: 0, ledbat.Avoidance: 
 func (b *bench) sender(at int64, link int) []int64 {
 	h, p := b.c.Stats(), b.paths[link]
 	may, then := p.MaySend(at, p.MessageSize())
-	return append(hostSeen(h), h.PacingRate, p.Window(), p.Stats().Flight, p.MessageSize(), p.Deadline(), bit(may), then)
+	return append(hostSeen(h), h.PacingRate, p.Window(), p.Flight(), p.MessageSize(), p.Deadline(), bit(may), then)
 }
 
 func (b *bench) receiver() []int64 { return hostSeen(b.r.Stats()) }

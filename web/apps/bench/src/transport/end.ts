@@ -5,6 +5,7 @@ import { backgroundType, createBackground } from '../../../../packages/core/src/
 import { pageAlarm } from '../../../../packages/core/src/browser/alarm.ts';
 import { browserEnvironment } from '../../../../packages/core/src/browser/environment.ts';
 import { pageTabs } from '../../../../packages/core/src/browser/tabs.ts';
+import { statsOf } from '../../../../packages/core/src/ledbat/host.ts';
 import { dataHeader, pieceSize } from '../../../../packages/core/src/protocol/peer.ts';
 import { createPageLink, type PageLink } from './link.ts';
 import type { Setup, Signal, State, Word } from './parent.ts';
@@ -133,8 +134,8 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
 
   const ms = (us: number) => us / 1000;
   const watch = alarm(() => {
-    const { sender, receiver, sent, acked, parts } = background.stats();
-    const s = setup.send ? sender : receiver;
+    const { sent, acked, host } = background.sender;
+    const s = statsOf(setup.send ? host : background.receiver);
     const state: State = {
       at_ms: Math.round(clock.now() - begun),
       law: s.state,
@@ -147,7 +148,7 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
       target: ms(s.target),
       rtt: ms(s.rtt),
       slowdowns: s.slowdowns,
-      parts,
+      parts: host.parts,
     };
     say({ type: 'state', state });
     watch.set(step - ((clock.now() - begun) % step));

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { encodeAck } from '../ledbat/ack.ts';
+import { statsOf } from '../ledbat/host.ts';
 import { Malformed, pieceSize } from '../protocol/peer.ts';
 import { join, Line, Store, Time, Wire } from '../testing/line.ts';
 import { createBackground } from './background.ts';
@@ -63,7 +64,7 @@ describe('the sending side', () => {
       expect(b.during(0.1)).toBeLessThan(3 * 12_500);
       most = Math.max(most, b.line.free - b.time.now());
     }
-    const s = b.sender.stats().sender;
+    const s = statsOf(b.sender.sender.host);
     expect(b.wires[0]!.bytes / 60).toBeGreaterThan(0.9 * slow);
     expect(s.base).toBeGreaterThan(100_000);
     expect(s.base).toBeLessThan(150_000);
@@ -141,7 +142,7 @@ describe('the sending side', () => {
       expect(w.bytes).toBeGreaterThan(all / 8);
       expect(w.bytes).toBeLessThan((all * 3) / 8);
     }
-    const s = b.sender.stats().sender;
+    const s = statsOf(b.sender.sender.host);
     expect(s.flight).toBeLessThanOrEqual(s.window + 16_384);
     const begun = b.time.now();
     b.during(10);
@@ -212,8 +213,8 @@ describe('the sending side', () => {
     b.stores[0]!.left = 3000;
     b.lanes[0]!.wake();
     expect(b.during(1)).toBeGreaterThan(3000);
-    expect(b.sender.stats().sender.flight).toBe(0);
-    expect(b.sender.stats().acked).toBe(b.sender.stats().sent);
+    expect(b.sender.sender.host.flight).toBe(0);
+    expect(b.sender.sender.acked).toBe(b.sender.sender.sent);
   });
 
   it('tries a link again that had no room, and serves the others meanwhile', () => {
@@ -230,14 +231,14 @@ describe('the sending side', () => {
   it('takes no delay from what waited in the own buffer', () => {
     const b = bench(1, slow, 100);
     b.during(5);
-    const { rtt } = b.sender.stats().sender;
+    const { rtt } = statsOf(b.sender.sender.host);
     // Several messages wait from now on: it goes on, and learns nothing of them.
     b.wires[0]!.buffered = 5_000;
     b.during(1);
-    expect(b.sender.stats().sender.rtt).not.toBe(rtt);
-    const known = b.sender.stats().sender.rtt;
+    expect(statsOf(b.sender.sender.host).rtt).not.toBe(rtt);
+    const known = statsOf(b.sender.sender.host).rtt;
     expect(b.during(5)).toBeGreaterThan(0);
-    expect(b.sender.stats().sender.rtt).toBe(known);
+    expect(statsOf(b.sender.sender.host).rtt).toBe(known);
   });
 
   it('sees losses by their gap', () => {
@@ -251,7 +252,7 @@ describe('the sending side', () => {
     b.during(2);
     b.wires[0]!.silent = true;
     b.during(5);
-    expect(b.sender.stats().sender.flight).toBeLessThanOrEqual(4 * payload);
+    expect(b.sender.sender.host.flight).toBeLessThanOrEqual(4 * payload);
     b.wires[0]!.silent = false;
     expect(b.during(20)).toBeGreaterThan(ten * 10);
   });
@@ -269,7 +270,7 @@ describe('the sending side', () => {
     const b = bench(1, ten, 40);
     b.during(5);
     b.lanes[0]!.reset();
-    expect(b.sender.stats().sender.window).toBeLessThan(15_000);
+    expect(statsOf(b.sender.sender.host).window).toBeLessThan(15_000);
     expect(b.during(10)).toBeGreaterThan(ten * 7);
   });
 
@@ -312,17 +313,17 @@ describe('the receiving side', () => {
         store.left += pieceSize;
         near.wake();
       }, delay / 2);
-      if (time.now() > 6_000) most = Math.max(most, viewer.stats().receiver.flight);
+      if (time.now() > 6_000) most = Math.max(most, viewer.receiver.flight);
       time.setTimer(ask, 0);
     };
     ask();
     time.pass(20_000);
-    const r = viewer.stats().receiver;
+    const r = statsOf(viewer.receiver);
     expect(asked * pieceSize).toBeGreaterThan(ten * 20 * 0.6);
     expect(r.base).toBeGreaterThan(40_000);
     expect(most).toBeLessThan((ten / 1000) * 40 + (4 * r.target * ten) / 1e6 + 4 * pieceSize);
     for (const { far } of links) far.close();
-    expect(viewer.stats().receiver.flight).toBe(0);
+    expect(viewer.receiver.flight).toBe(0);
   });
 
   it('hands on what is fresh, and takes back what will not come', () => {
@@ -334,13 +335,13 @@ describe('the receiving side', () => {
     const seen: unknown[] = [];
     wire.arrived = (m) => seen.push(far.data(m), far.data(m));
     far.requested(1000);
-    expect(viewer.stats().receiver.flight).toBe(1000);
+    expect(viewer.receiver.flight).toBe(1000);
     store.left = 600;
     near.wake();
     time.pass(1000);
     expect(seen).toMatchObject([{ type: 'data', request: 7, offset: 0, payload: new Uint8Array(600) }, undefined]);
     far.gone(400);
-    expect(viewer.stats().receiver.flight).toBe(0);
+    expect(viewer.receiver.flight).toBe(0);
     expect(wire.acks).toBe(1);
   });
 
@@ -357,6 +358,6 @@ describe('the receiving side', () => {
     time.pass(1000);
     expect(store.left).toBe(0);
     expect(wire.acks).toBe(1);
-    expect(viewer.stats().receiver.flight).toBe(1000);
+    expect(viewer.receiver.flight).toBe(1000);
   });
 });

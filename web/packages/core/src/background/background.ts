@@ -6,7 +6,7 @@ import type { DataMessage } from '../protocol/peer.ts';
 import { Arrivals } from './arrivals.ts';
 import { Beats } from './beats.ts';
 import { decodeBackground } from './message.ts';
-import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundStats } from './ports.ts';
+import type { Alarm, Background, BackgroundLane, BackgroundLink } from './ports.ts';
 import { Sender, type SendingLane } from './sender.ts';
 import type { Tabs, TabsOptions } from './tabs.ts';
 
@@ -91,6 +91,8 @@ export const createBackground = (o: BackgroundOptions): Background => {
   });
 
   return {
+    sender,
+    receiver,
     add(link, source, peer = '') {
       const at = now();
       const sending = sender.add(at, link, source, tabs?.base(peer) ?? 0);
@@ -112,10 +114,6 @@ export const createBackground = (o: BackgroundOptions): Background => {
     },
     cap(kbps) {
       sender.cap.kbps = kbps;
-    },
-    stats(): BackgroundStats {
-      const { sent, acked, host } = sender;
-      return { sender: host.stats(), receiver: receiver.stats(), sent, acked, parts: host.parts };
     },
     stop() {
       stopped = true;

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { statsOf } from '../ledbat/host.ts';
 import { join, Line, Store, Thread, Time, Wire } from '../testing/line.ts';
 import { createBackground } from './background.ts';
 import { backgroundType } from './message.ts';
@@ -26,7 +27,7 @@ const share = (tasks: number[], between: number, beats: boolean, overtaken?: (n:
     time.pass(10);
     queue = Math.max(queue, line.free - time.now());
   }
-  return { share: (wire.bytes - before) / 20 / 625_000, queue, stats: sender.stats().sender, page };
+  return { share: (wire.bytes - before) / 20 / 625_000, queue, stats: statsOf(sender.sender.host), page };
 };
 
 // Tasks of a page that plays, decodes and draws on a machine with little to spare.

@@ -6,6 +6,5 @@ export type {
   BackgroundLane,
   BackgroundLink,
   BackgroundSource,
-  BackgroundStats,
   TabsPort,
 } from './ports.ts';

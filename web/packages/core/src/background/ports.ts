@@ -1,6 +1,6 @@
 /** What background needs of the links and of the page, and what it is to the engine. */
 
-import type { LedbatStats } from '../ledbat/host.ts';
+import type { Host } from '../ledbat/host.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import type { Part } from './message.ts';
 
@@ -46,25 +46,18 @@ export interface BackgroundLane {
   close(): void;
 }
 
-export interface BackgroundStats {
-  sender: LedbatStats;
-  receiver: LedbatStats;
-  /** Bytes of messages, headers included: handed to the channels, and acknowledged. */
-  sent: number;
-  acked: number;
-  /** Among how many tabs of this browser the line is divided. */
-  parts: number;
-}
-
 /** The background of a host: one window over all its links. */
 export interface Background {
+  /** The sending side; bytes of messages, headers included: handed to the channels, and acknowledged. */
+  readonly sender: { readonly host: Host; readonly sent: number; readonly acked: number };
+  /** What was asked for and has not come. */
+  readonly receiver: Host;
   /** Begins to serve an open link; `peer` names the route, for what was known of it before. */
   add(link: BackgroundLink, source: BackgroundSource, peer?: string): BackgroundLane;
   /** Whether another piece may be asked for, over any link; otherwise after how many ms to ask again, unless data come. */
   mayRequest(): true | number;
   /** Bounds what is sent, kbit/s; 0: nothing but the controller does. */
   cap(kbps: number): void;
-  stats(): BackgroundStats;
   stop(): void;
 }
 

@@ -2,12 +2,11 @@ import { div, firstRtt, idleMin, initialWindow, maxTarget, never, pacingGain, pa
 import { Controller, type Signal, type State } from './controller.ts';
 import { type Delays, targetOf } from './delay.ts';
 
-/** The state of a host or of a path. Times in µs, sizes in bytes, rates in bytes/s. */
+/** How a host stands. Times in µs, sizes in bytes. */
 export interface LedbatStats {
   state: State;
   window: number;
   flight: number;
-  pacingRate: number;
   queuing: number;
   target: number;
   /** 0 while unknown. */
@@ -151,20 +150,11 @@ export class Host {
     if (state === 'slow-start' || state === 'ramp') return div(2 * window * 1_000_000, rtt);
     return div(window * pacingGain * 1000, rtt);
   }
-
-  stats(): LedbatStats {
-    const { queuing, target, base, rtt } = this.view;
-    return {
-      state: this.controller.state,
-      window: this.controller.window,
-      flight: this.flight,
-      pacingRate: this.pacingRate(),
-      queuing,
-      target,
-      base,
-      rtt,
-      slowdowns: this.controller.slowdowns,
-      yields: this.yields,
-    };
-  }
 }
+
+/** For benches and tests. No page asks. */
+export const statsOf = ({ controller, flight, view, yields }: Host): LedbatStats => {
+  const { state, window, slowdowns } = controller;
+  const { queuing, target, base, rtt } = view;
+  return { state, window, flight, queuing, target, base, rtt, slowdowns, yields };
+};

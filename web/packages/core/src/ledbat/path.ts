@@ -56,14 +56,10 @@ export class Sender extends Host {
   /** Foreground goes out under the controller, or nothing does: the host bears more, as a player waits for it. */
   eager = false;
 
-  override pacingRate(): number {
-    return this.ceiling.of(super.pacingRate());
-  }
-
   /** The time until the next message, after one of a size, with such a round trip. */
   spacing(size: number, rtt?: number): number {
     this.ceiling.on ||= this.eager;
-    return div(size * 1_000_000, Math.max(1, this.ceiling.send(size, super.pacingRate(rtt))));
+    return div(size * 1_000_000, Math.max(1, this.ceiling.send(size, this.pacingRate(rtt))));
   }
 
   /** Notes bytes that the host sends over the same line outside the controller: acknowledgements of its downloads, mostly. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { decodeAck, encodeAck, type Stamp } from './ack.ts';
 import { Acker } from './acker.ts';
-import type { LedbatStats } from './host.ts';
+import { type Host, statsOf } from './host.ts';
 import { type Path, Sender } from './path.ts';
 import { Receiver, type Source } from './receiver.ts';
 
@@ -22,17 +22,10 @@ const vectors = JSON.parse(readFileSync(file, 'utf8')) as Vectors;
 
 const states = ['slow-start', 'avoidance', 'slowdown', 'ramp'];
 const asked = (may: true | number) => (may === true ? [1, 0] : [0, may]);
-const seen = (s: LedbatStats) => [
-  states.indexOf(s.state),
-  s.window,
-  s.flight,
-  s.queuing,
-  s.target,
-  s.base,
-  s.rtt,
-  s.slowdowns,
-  s.yields,
-];
+const seen = (host: Host) => {
+  const s = statsOf(host);
+  return [states.indexOf(s.state), s.window, s.flight, s.queuing, s.target, s.base, s.rtt, s.slowdowns, s.yields];
+};
 
 /** What a case plays on: a controller and a receiver, with the links that the events open. */
 const createBench = () => {
@@ -46,7 +39,7 @@ const createBench = () => {
     const p = paths.get(link)!;
     const size = p.messageSize();
     const may = asked(p.maySend(at, size));
-    return [...seen(c.stats()), c.pacingRate(), p.window(), p.flight, size, p.deadline(), ...may];
+    return [...seen(c), c.ceiling.of(c.pacingRate()), p.window(), p.flight, size, p.deadline(), ...may];
   };
 
   /** The events of the sending side: what they do, and what is seen beside the state. */
@@ -84,13 +77,13 @@ const createBench = () => {
       const stamp: Stamp = { sequence, sentAt, echo, echoes: a[4] === 1, ackNow: a[5] === 1 };
       const taken = k.onData(at, size, stamp);
       const sampled = s.onData(at, size, stamp);
-      return [...seen(r.stats()), +taken, k.due, +sampled];
+      return [...seen(r), +taken, k.due, +sampled];
     } else if (kind === 'make') {
       const ack = k.make(at);
       if (!ack) return [0, 0, 0, 0, 0, 0, 0];
       return [1, ack.cumulative, ack.highest, ...ack.bitmap, ack.receivedAt, ack.hold];
     } else throw new Error(`no such event: ${kind}`);
-    return seen(r.stats());
+    return seen(r);
   };
 
   return (e: Event): number[] => {
@@ -102,7 +95,7 @@ const createBench = () => {
     if (kind === 'source') {
       sources.set(link, r.open(at));
       ackers.set(link, new Acker());
-      return seen(r.stats());
+      return seen(r);
     }
     const p = paths.get(link);
     if (kind === 'close') p!.close();

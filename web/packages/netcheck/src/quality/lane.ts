@@ -56,7 +56,7 @@ export class LaneLoad {
 
   /** Bytes of messages that have come: here, or as the server says. */
   get bytes(): number {
-    return this.direction === 'up' ? this.background.stats().acked : this.came;
+    return this.direction === 'up' ? this.background.sender.acked : this.came;
   }
 
   stop(): void {
