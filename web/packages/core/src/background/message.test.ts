@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeAck, encodeAck, type Stamp } from '../ledbat/ack.ts';
-import { fromHex, Malformed, pieceSize, toHex } from '../protocol/peer.ts';
+import { Malformed, pieceSize } from '../protocol/peer.ts';
+import { fromHex, hex as toHex } from '../segment/segment.ts';
 import { backgroundHeader, decodeBackground, encodeBackground } from './message.ts';
 
 const most = 16_384;

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { fromHex, hex as toHex } from '../segment/segment.ts';
 import { decodeParts, encodeParts, type PartsMessage, pushed, pushedId } from './parts.ts';
-import { decode, fromHex, maxControl, toHex } from './peer.ts';
+import { decode, maxControl } from './peer.ts';
 
 interface Vectors {
   parts: { name: string; hex: string; message: Record<string, unknown> }[];

@@ -2,7 +2,8 @@
  * Codec of the messages of parts (spec/parts.md), all of the control channel. It stands apart from `peer.ts`, which has to be there
  * with the first link: these are of low-latency streams alone, and come with the script that has the node.
  */
-import { fromHex, type MalformedReason, maxControl, maxPieces, toHex } from './peer.ts';
+import { fromHex, hex } from '../segment/segment.ts';
+import { type MalformedReason, maxControl, maxPieces } from './peer.ts';
 
 /** Trees of a stream. */
 export const stripes = 4;
@@ -111,7 +112,7 @@ export const decodeParts = (b: Uint8Array): PartsMessage | MalformedReason | und
   };
   const number = (n: number) => bytes(n).reduce((sum, x) => sum * 256 + x, 0);
   const value = (kind: Kind): unknown => {
-    if (kind === id) return toHex(bytes(id));
+    if (kind === id) return hex(bytes(id));
     if (kind === rest) return bytes(Math.max(b.length - at, 0));
     if (kind === flag) {
       const on = number(1);
@@ -121,7 +122,7 @@ export const decodeParts = (b: Uint8Array): PartsMessage | MalformedReason | und
     if (kind !== ids) return number(kind);
     const n = number(1);
     if (n > maxPath) reason ??= 'limit';
-    return reason ? [] : Array.from({ length: n }, () => toHex(bytes(id)));
+    return reason ? [] : Array.from({ length: n }, () => hex(bytes(id)));
   };
   const m: Record<string, unknown> = { type: layout[0], stream: value(id) };
   for (const name in layout[1]) m[name] = value(layout[1][name]!);

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Channel, cutSize, decode, encode, fromHex, Malformed, type Message, negotiate, toHex } from './peer.ts';
+import { fromHex, hex as toHex } from '../segment/segment.ts';
+import { type Channel, cutSize, decode, encode, Malformed, type Message, negotiate } from './peer.ts';
 
 const vectors = JSON.parse(readFileSync(new URL('../../../../../spec/vectors/peer.json', import.meta.url), 'utf8'));
 

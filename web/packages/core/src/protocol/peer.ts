@@ -3,6 +3,8 @@
  * lower-case hex outside of messages. Decoding never allocates before a count was checked against the bytes there.
  */
 
+import { fromHex, hex } from '../segment/segment.ts';
+
 export const pieceSize = 16384;
 export const maxPieces = 512;
 export const maxSegment = 8 << 20;
@@ -127,18 +129,6 @@ export class Malformed extends Error {
   }
 }
 
-export const toHex = (bytes: Uint8Array): string => {
-  let s = '';
-  for (const b of bytes) s += (b < 16 ? '0' : '') + b.toString(16);
-  return s;
-};
-
-export const fromHex = (s: string): Uint8Array => {
-  const bytes = new Uint8Array(s.length >> 1);
-  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(s.slice(2 * i, 2 * i + 2), 16);
-  return bytes;
-};
-
 export const bitmapLength = (pieces: number): number => (pieces + 7) >> 3;
 export const bitmapHas = (bitmap: Uint8Array, piece: number): boolean =>
   ((bitmap[piece >> 3] ?? 0) & (0x80 >> (piece & 7))) !== 0;
@@ -222,7 +212,7 @@ export const decode = (channel: Channel, b: Uint8Array): Message | undefined => 
     return b.subarray(at - n, at);
   };
   const value = (kind: Kind): Value =>
-    kind === id ? toHex(bytes(id)) : kind ? bytes(kind).reduce((sum, x) => sum * 256 + x, 0) : bytes(b.length - at);
+    kind === id ? hex(bytes(id)) : kind ? bytes(kind).reduce((sum, x) => sum * 256 + x, 0) : bytes(b.length - at);
   const entry = (kinds: Fields): HaveEntry => {
     const e: Record<string, Value> & Partial<HaveEntry> = {};
     for (const name in kinds) {

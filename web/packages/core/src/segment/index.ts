@@ -1,4 +1,5 @@
 export {
+  fromHex,
   hex,
   maxLength,
   maxObject,
@@ -9,4 +10,4 @@ export {
   virtualLength,
   virtualRanges,
 } from './segment.ts';
-export { hasCredential, type SiteConfig, SiteError, type SiteErrorCode, SiteRules, titleOf } from './site.ts';
+export { hasCredential, type SiteConfig, SiteError, type SiteErrorCode, SiteRules } from './site.ts';

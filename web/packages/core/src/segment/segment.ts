@@ -26,7 +26,18 @@ export function virtualRanges(length: number): ByteRange[] {
 }
 
 /** Lower-case hexadecimal. */
-export const hex = (bytes: Uint8Array): string => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
+export const hex = (bytes: Uint8Array): string => {
+  let s = '';
+  for (const b of bytes) s += (b < 16 ? '0' : '') + b.toString(16);
+  return s;
+};
+
+/** The other way. */
+export const fromHex = (s: string): Uint8Array => {
+  const bytes = new Uint8Array(s.length >> 1);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = Number.parseInt(s.slice(2 * i, 2 * i + 2), 16);
+  return bytes;
+};
 
 /** The segment ID of a name, 32 hex characters. */
 export async function segmentId(site: string, name: string, crypto: Crypto): Promise<string> {

@@ -139,7 +139,3 @@ export function hasCredential(url: string): boolean {
     (names.includes('e') && names.includes('h'))
   );
 }
-
-/** `SiteRules.title` as a function. */
-export const titleOf = (rules: SiteRules, manifestKey: string, explicit?: string): string =>
-  rules.title(manifestKey, explicit);

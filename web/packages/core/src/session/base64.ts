@@ -1,6 +1,6 @@
 /** Base64url without padding, as tracker messages carry bytes; the library itself names peers and segments in hex. */
 
-import { hex } from '../segment/index.ts';
+import { fromHex, hex } from '../segment/index.ts';
 
 /** Decodes base64url without padding. Undefined for anything that is another spelling of the same bytes. */
 export function fromBase64url(text: string): Uint8Array | undefined {
@@ -29,5 +29,5 @@ export function idToHex(id: string): string {
 
 /** The other way. */
 export function hexToId(text: string): string {
-  return toBase64url(Uint8Array.from(text.match(/../g)!, (byte) => Number.parseInt(byte, 16)));
+  return toBase64url(fromHex(text));
 }

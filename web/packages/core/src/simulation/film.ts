@@ -1,14 +1,13 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import type { OriginFetcher, OriginResult, SegmentRef, VerifyKey } from '../ports.ts';
-import { fromHex, toHex } from '../protocol/peer.ts';
-import { SiteRules, virtualRanges } from '../segment/index.ts';
+import { fromHex, hex, SiteRules, virtualRanges } from '../segment/index.ts';
 import type { Network } from './world.ts';
 
 export const site = { name: 'demo', hosts: ['video.example.com'] };
 export const rules = new SiteRules({ ...site });
 const sha256 = (b: Uint8Array | string) => new Uint8Array(createHash('sha256').update(b).digest());
 
-export const idOf = (name: string): string => toHex(sha256(`leeway segment v1\0${site.name}\0${name}`).subarray(0, 16));
+export const idOf = (name: string): string => hex(sha256(`leeway segment v1\0${site.name}\0${name}`).subarray(0, 16));
 
 /** Bytes that nothing else has, from a name. */
 export const noise = (seed: string, length: number): Uint8Array => {
@@ -32,7 +31,7 @@ export class Signer {
     this.key = privateKey;
     const jwk = publicKey.export({ format: 'jwk' });
     const point = Buffer.concat([Buffer.from([4]), Buffer.from(jwk.x!, 'base64url'), Buffer.from(jwk.y!, 'base64url')]);
-    this.verifyKey = { keyId: toHex(sha256(point).subarray(0, 8)), key: new Uint8Array(point), alg };
+    this.verifyKey = { keyId: hex(sha256(point).subarray(0, 8)), key: new Uint8Array(point), alg };
   }
 
   /** A certificate, version 1, of a whole object or of a part of a longer one. */

@@ -1,6 +1,6 @@
 /** A tracker in virtual time that a page reaches by its socket, and what may be wrong with it. */
 
-import { fromHex } from '../protocol/peer.ts';
+import { fromHex } from '../segment/segment.ts';
 import { hexToId, idToHex, toBase64url } from '../session/base64.ts';
 import type { OpenSocket, SocketHandlers } from '../session/session.ts';
 import { welcome } from '../testing/socket.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { SegmentRequest } from '../ports.ts';
 import { encodeParts, type PartsMessage } from '../protocol/parts.ts';
-import { toHex } from '../protocol/peer.ts';
+import { hex } from '../segment/segment.ts';
 import { createStats } from '../stats/stats.ts';
 import { createLowLatency, type LowLatencyHost } from './nodescript.ts';
 import type { Peer } from './ports.ts';
@@ -31,7 +31,7 @@ const setUp = () => {
     load: () => loading,
     linked: (p) => void did.push(`linked ${p.link.peer}`),
     gone: (p) => void did.push(`gone ${p.link.peer}`),
-    heard: (p, m) => void did.push(`heard ${p.link.peer} ${toHex(m).slice(0, 4)} ${m.at(-1)}`),
+    heard: (p, m) => void did.push(`heard ${p.link.peer} ${hex(m).slice(0, 4)} ${m.at(-1)}`),
     pushed: (p) => void did.push(`pushed ${p.link.peer}`),
     leave: (track) => void did.push(`leave ${track}`),
     leaveAll: () => void did.push('leave all'),
