@@ -79,7 +79,6 @@ export interface ClientParts {
   /** Deletes what is kept on the disk; the tracker has the script for it if no other source does. */
   clear(tracker: string): Promise<void>;
   rules(welcome: Welcome): SiteRules;
-  hasCredential(url: string): boolean;
 }
 
 const restMs = 60_000;

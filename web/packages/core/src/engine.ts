@@ -136,7 +136,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   /** A seed does not know a segment: its name says why, perhaps. So does the title's. */
   const unlisted = (s?: Segment) =>
     need?.(({ createUnlisted }) => {
-      names ??= createUnlisted(shared, title);
+      names ??= createUnlisted(shared, deps);
       if (s) names.heard(s);
     });
   if (title.includes('?')) unlisted();

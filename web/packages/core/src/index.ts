@@ -11,7 +11,7 @@
 import { browserEnvironment } from './browser/environment.ts';
 import { createClient, type Leeway, type LeewayOptions } from './client.ts';
 import { clear, loadEngine } from './load.ts';
-import { hasCredential, SiteRules } from './segment/index.ts';
+import { SiteRules } from './segment/index.ts';
 
 export type { Leeway, LeewayOptions, LeewayStats } from './client.ts';
 export type { LeewayEvents, LeewayState, Notice, NoticeCode } from './events.ts';
@@ -53,6 +53,5 @@ export function createLeeway(options: LeewayOptions): Leeway {
     loadEngine,
     clear,
     rules: ({ site }) => new SiteRules(site),
-    hasCredential,
   });
 }

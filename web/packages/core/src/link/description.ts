@@ -41,10 +41,8 @@ const lineForm = /^[a-z]=[^\0-\x1f\x7f]*$/;
 
 /** What of a description is wrong: the attribute, or "line", "version", "media". It quotes nothing of it. */
 export class DescriptionError extends Error {
-  readonly field: string;
-  constructor(field: string) {
-    super(`session description: ${field} is missing, malformed or there twice`);
-    this.field = field;
+  constructor(readonly field: string) {
+    super(field);
   }
 }
 

@@ -10,4 +10,4 @@ export {
   virtualLength,
   virtualRanges,
 } from './segment.ts';
-export { hasCredential, type SiteConfig, SiteError, type SiteErrorCode, SiteRules } from './site.ts';
+export { type SiteConfig, SiteError, type SiteErrorCode, SiteRules } from './site.ts';

@@ -113,6 +113,21 @@ export class SiteRules {
     return range ? `${key}#${range.first}-${range.last}` : key;
   }
 
+  /** Whether a manifest's URL, or a name, shows that its content is not for everyone (spec/site.md, "Credentials"). */
+  hasCredential(url: string): boolean {
+    const [address, query] = cut(cut(url, '#')[0], '?');
+    const names = query.split('&').map((p) => lower(percentForm(parameter(p), true)));
+    return (
+      /^[^/]*\/\/[^/]*@/.test(address) ||
+      names.some((n) =>
+        /^((access_)?token|__token__|auth|sig(nature)?|policy|key-pair-id|hdn(ts|ea|tl)|jwt|expires|st|x-(amz|goog)-.*)$/s.test(
+          n,
+        ),
+      ) ||
+      (names.includes('e') && names.includes('h'))
+    );
+  }
+
   /** The end of step 5, and step 6. */
   #dropTokens(path: string): string {
     const pattern = this.config.key?.path?.slice(1, -1).split('/') ?? [];
@@ -123,19 +138,4 @@ export class SiteRules {
       elements = elements.filter((_, i) => pattern[i] !== '{}');
     return `/${elements.join('/')}`;
   }
-}
-
-/** Whether a manifest's URL shows that its content is not for everyone (spec/site.md, "Credentials"). */
-export function hasCredential(url: string): boolean {
-  const [address, query] = cut(cut(url, '#')[0], '?');
-  const names = query.split('&').map((p) => lower(percentForm(parameter(p), true)));
-  return (
-    /^[^/]*\/\/[^/]*@/.test(address) ||
-    names.some((n) =>
-      /^((access_)?token|__token__|auth|sig(nature)?|policy|key-pair-id|hdn(ts|ea|tl)|jwt|expires|st|x-(amz|goog)-.*)$/s.test(
-        n,
-      ),
-    ) ||
-    (names.includes('e') && names.includes('h'))
-  );
 }

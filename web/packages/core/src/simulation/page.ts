@@ -8,7 +8,7 @@ import { inspection } from '../link/inspect.ts';
 import type { Playback } from '../playback.ts';
 import type { OriginResult, PeerLink, SegmentRequest } from '../ports.ts';
 import { encode, flagOnDemand } from '../protocol/peer.ts';
-import { hasCredential, SiteRules } from '../segment/index.ts';
+import { SiteRules } from '../segment/index.ts';
 import type { CreateEngine } from '../title/options.ts';
 import { alarmOf, Seed, swarmId } from './actors.ts';
 import { Connection, type Reachable, ServerConnection } from './connection.ts';
@@ -282,7 +282,6 @@ class Page {
         },
         clear: async () => {},
         rules: ({ site }) => new SiteRules(site),
-        hasCredential,
       },
     );
     this.leeway.start();

@@ -3,7 +3,7 @@ import { createClient, type LeewayOptions } from '../client.ts';
 import type { Environment } from '../environment.ts';
 import type { Notice } from '../events.ts';
 import type { SegmentRequest } from '../ports.ts';
-import { hasCredential, SiteRules } from '../segment/index.ts';
+import { SiteRules } from '../segment/index.ts';
 import type { EngineContext } from '../title/options.ts';
 import { FakeClock, settle } from './clock.ts';
 import { FakeConnection } from './connection.ts';
@@ -78,7 +78,6 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
         if (loads.failing) throw new Error('no script');
       },
       rules: ({ site }) => new SiteRules(site),
-      hasCredential,
     },
   );
   const notices: Notice[] = [];

@@ -303,7 +303,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         );
         return;
       }
-      if (o.hasCredential(manifest) && o.token === undefined && policy.signed_manifests !== 'share') {
+      if (naming.rules.hasCredential(manifest) && o.token === undefined && policy.signed_manifests !== 'share') {
         leaveOut(
           'needs-token',
           'needs-token',

@@ -49,7 +49,6 @@ export interface TitleOptions {
   /** How long requests may wait, in all titles of the session. */
   credit: Credit;
   rules(welcome: Welcome): SiteRules;
-  hasCredential(url: string): boolean;
   /** Fetches the engine's script, once for all titles. */
   loadEngine(): Promise<CreateEngine>;
   events: Emitter<LeewayEvents>;

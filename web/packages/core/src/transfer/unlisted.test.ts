@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { SiteRules } from '../segment/index.ts';
 import { createStats } from '../stats/stats.ts';
 import type { Segment } from './segments.ts';
 import type { Shared } from './shared.ts';
@@ -11,7 +12,7 @@ const setUp = (title = '/film') => {
     stats,
     emit: (_: string, detail: { code: string; message: string }) => void notices.push(detail),
   } as unknown as Shared;
-  const { heard } = createUnlisted(shared, title);
+  const { heard } = createUnlisted(shared, { rules: new SiteRules({ name: 's', hosts: [] }), title });
   return { stats, notices, heard: (name: string) => heard({ name } as Segment) };
 };
 

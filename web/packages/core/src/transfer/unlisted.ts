@@ -2,11 +2,17 @@
  * Notices names that are probably this viewer's alone: their query parameters select no content, and the site's key rule keeps them. It
  * is in a script of its own (`seldom.ts`).
  */
-import { hasCredential } from '../segment/index.ts';
+import type { SiteRules } from '../segment/index.ts';
 import type { Segment } from './segments.ts';
 import type { Shared } from './shared.ts';
 
-export type CreateUnlisted = (shared: Shared, title: string) => Unlisted;
+export interface UnlistedHost {
+  rules: SiteRules;
+  /** The title's name. */
+  title?: string;
+}
+
+export type CreateUnlisted = (shared: Shared, host: UnlistedHost) => Unlisted;
 
 export interface Unlisted {
   /** A seed does not know a segment that it should know. */
@@ -29,7 +35,7 @@ const parametersOf = (name: string): string[] => [
   ),
 ];
 
-export const createUnlisted: CreateUnlisted = ({ stats, emit }, title) => {
+export const createUnlisted: CreateUnlisted = ({ stats, emit }, { rules, title = '' }) => {
   const names = new Set<string>();
   let segments = 0;
 
@@ -40,7 +46,7 @@ export const createUnlisted: CreateUnlisted = ({ stats, emit }, title) => {
       hint: 'If they do not select content, add them to key.ignore_query of the site, or a preset to key.presets.',
     });
 
-  if (hasCredential(title)) say('The title carries', parametersOf(title));
+  if (rules.hasCredential(title)) say('The title carries', parametersOf(title));
 
   return {
     heard({ name }) {
