@@ -62,6 +62,10 @@ export interface Segment {
 
 export interface Segments {
   byId: Map<string, Segment>;
+  /** The name of what the site has. Throws a SiteError for a URL that is none of the site's. */
+  nameOf(ref: Pick<SegmentRef, 'url' | 'range'>): string;
+  /** The ID of what has this name. */
+  idOf(name: string): Promise<string>;
   /** Rejects with a SiteError when the URL is not one of the site's. */
   resolve(ref: SegmentRef, rendition: string, bitrate: number): Promise<Segment>;
   /** Gives up the oldest of what waits for a certificate, down to so many bytes. */
@@ -71,6 +75,8 @@ export interface Segments {
 }
 
 const maxSegments = 1024;
+/** Names whose IDs are remembered. */
+const maxNames = 2 * maxSegments;
 
 export const newSegment = (id: string, name: string, ref: SegmentRef, rendition: string, bitrate: number): Segment => ({
   id,
@@ -93,19 +99,27 @@ export const newSegment = (id: string, name: string, ref: SegmentRef, rendition:
 export const sourceOf = ({ origin, seed, peer }: Record<Source, number>): Source =>
   origin > seed + peer ? 'origin' : seed > peer ? 'seed' : 'peer';
 
-/** The segments by ID, and the way from a URL to one. */
 /** Whether the player waits for a segment. */
 export const wanted = (s: Segment): boolean => s.loads.size > 0;
 
+/** The segments by ID, and the way from a URL to one. */
 export const createSegments = (rules: SiteRules, crypto: Crypto): Segments => {
   const byId = new Map<string, Segment>();
   const ids = new Map<string, string>();
+  const nameOf: Segments['nameOf'] = ({ url, range }) => rules.segmentName(rules.key(url), range);
+  const idOf = async (name: string) => {
+    const id = ids.get(name) ?? (await segmentId(rules.config.name, name, crypto));
+    if (ids.size >= maxNames) ids.clear();
+    ids.set(name, id);
+    return id;
+  };
   return {
     byId,
+    nameOf,
+    idOf,
     async resolve(ref, rendition, bitrate) {
-      const name = rules.segmentName(rules.key(ref.url), ref.range);
-      const id = ids.get(name) ?? (await segmentId(rules.config.name, name, crypto));
-      ids.set(name, id);
+      const name = nameOf(ref);
+      const id = await idOf(name);
       let s = byId.get(id);
       if (!s) {
         const { url, range, startMs, durationMs } = ref;
@@ -128,7 +142,6 @@ export const createSegments = (rules: SiteRules, crypto: Crypto): Segments => {
       for (const [id, s] of byId) {
         if (needed(s)) continue;
         byId.delete(id);
-        ids.delete(s.name);
         if (byId.size <= maxSegments / 2) return;
       }
     },

@@ -11,7 +11,6 @@ import type { Loading } from '../playback.ts';
 import type { Reason, SegmentRequest } from '../ports.ts';
 import { decodeParts, encodeParts, stripes } from '../protocol/parts.ts';
 import { byeBadPiece, byeProtocolError, type DataMessage } from '../protocol/peer.ts';
-import { type SiteRules, segmentId } from '../segment/index.ts';
 import type { createPeerStats } from '../stats/peers.ts';
 import type { Agreement } from './agreement.ts';
 import { createPartLoads, type Followed, type PartLoadsHost } from './partload.ts';
@@ -19,7 +18,6 @@ import type { Peer } from './ports.ts';
 import type { Shared } from './shared.ts';
 
 export interface StreamsHost {
-  rules: SiteRules;
   /** Own peer ID, hex. */
   self(): string;
   /** Whether this viewer sends to others. */
@@ -52,17 +50,14 @@ export type CreateStreams = (shared: Shared, host: StreamsHost) => Streams;
 
 /** Children that a viewer takes at most, of all stripes together, where the site lets it send as much (decision 88). */
 const children = 8;
-/** Names and turns that are remembered. */
+/** Turns that are remembered. */
 const mostKnown = 64;
 
 export const createStreams: CreateStreams = (shared, host) => {
-  const { clock, crypto, stats, line, nowUs, emit, settled } = shared;
-  const { rules, agreement } = host;
-  const site = rules.config.name;
+  const { clock, crypto, stats, line, segments, nowUs, emit, settled } = shared;
+  const { agreement } = host;
   const node = new Node(host.self());
   const tracks = new Map<string | undefined, Followed>();
-  /** IDs by name. */
-  const known = new Map<string, string>();
   let acting = false;
   let timer = 0;
   let had = { ...node.counts };
@@ -133,7 +128,7 @@ export const createStreams: CreateStreams = (shared, host) => {
   const judge = async (a: Verify) => {
     const peer = peerOf(a.from);
     const c = peer && (await host.judge(peer, a.raw));
-    const content = c && { ...c, segment: await segmentId(site, c.name, crypto) };
+    const content = c && { ...c, segment: await segments.idOf(c.name) };
     during((now) => node.certified(now, a, content));
   };
 
@@ -201,17 +196,12 @@ export const createStreams: CreateStreams = (shared, host) => {
 
   const loads = createPartLoads(shared, {
     freshness: host.freshness,
-    async idOf({ url, range }) {
-      let name: string;
+    async idOf(ref) {
       try {
-        name = rules.segmentName(rules.key(url), range);
+        return await segments.idOf(segments.nameOf(ref));
       } catch {
         return undefined;
       }
-      const id = known.get(name) ?? (await segmentId(site, name, crypto));
-      if (known.size > mostKnown) known.clear();
-      known.set(name, id);
-      return id;
     },
     follow(request, url, id, part) {
       const { track } = request;
