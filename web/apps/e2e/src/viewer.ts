@@ -22,7 +22,7 @@ export class Viewer {
   static async open(
     browser: { window(): Promise<Page> },
     url: string,
-    options: { name?: string; before?: () => void } = {},
+    options: { name?: string; before?: string | (() => void) } = {},
   ): Promise<Viewer> {
     const page = await browser.window();
     const viewer = new Viewer(page, options.name ?? 'viewer');
