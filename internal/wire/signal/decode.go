@@ -52,7 +52,7 @@ func decodeType(name string, id int, f fields) Message {
 		return m
 	case "update":
 		return &Update{
-			Request: id, Swarm: f.id("swarm", true), Range: f.timeline("range"), Saturated: f.flag("saturated", false),
+			Request: id, Swarm: f.id("swarm", true), Range: decodeRange(f), Saturated: f.flag("saturated", false),
 			Links: int(f.integer("links", false, 0, 1024)), Want: int(f.integer("want", false, 0, MaxWant)),
 		}
 	case "leave":
@@ -74,13 +74,13 @@ func decodePushed(name string, id int, f fields) Message {
 	case "ticket":
 		return &Ticket{Ticket: f.text("ticket", true, 1, MaxTicket)}
 	case "keys":
-		return &Keys{VerifyKeys: f.verifyKeys("verify_keys")}
+		return &Keys{VerifyKeys: decodeKeys(f)}
 	case "ice":
-		return &SetServers{ICEServers: f.iceServers(), Expire: f.integer("credentials_expire_ms", false, 0, MaxInteger)}
+		return &SetServers{ICEServers: decodeServers(f), Expire: f.integer("credentials_expire_ms", false, 0, MaxInteger)}
 	case "revoke":
-		return &Revoke{Revocations: f.revocations("revocations")}
+		return &Revoke{Revocations: decodeRevocations(f)}
 	case "policy":
-		return &SetPolicy{Policy: f.policy("policy")}
+		return &SetPolicy{Policy: decodePolicy(f)}
 	case "reconnect":
 		return &Reconnect{AfterMs: f.integer("after_ms", true, 0, MaxInteger)}
 	case "error":
@@ -94,10 +94,10 @@ func decodePushed(name string, id int, f fields) Message {
 
 func decodeWelcome(id int, f fields) Message {
 	m := &Welcome{
-		ICEServers: f.iceServers(),
+		ICEServers: decodeServers(f),
 		Request:    id, Session: f.id("session", true), Ticket: f.text("ticket", true, 1, MaxTicket), Resumed: f.flag("resumed", false),
 		ServerTime: f.integer("server_time_ms", true, 0, MaxInteger), Expire: f.integer("credentials_expire_ms", false, 0, MaxInteger),
-		VerifyKeys: f.verifyKeys("verify_keys"), Revocations: f.revocations("revocations"), Policy: f.policy("policy"),
+		VerifyKeys: decodeKeys(f), Revocations: decodeRevocations(f), Policy: decodePolicy(f),
 		TokenExpires: f.integer("token_expires_ms", false, 0, MaxInteger),
 		UpdateEvery:  f.integer("update_interval_ms", true, MinInterval, MaxInterval), StatsInterval: f.integer("stats_interval_ms", true, MinInterval, MaxInterval),
 	}
@@ -114,15 +114,15 @@ func decodeWelcome(id int, f fields) Message {
 	return m
 }
 
-func (f fields) iceServers() []ICEServer {
+func decodeServers(f fields) []ICEServer {
 	all := []ICEServer{}
-	f.objects("ice_servers", true, MaxServers, func(s fields) { all = append(all, s.iceServer()) })
+	f.objects("ice_servers", true, MaxServers, func(s fields) { all = append(all, decodeServer(s)) })
 	return all
 }
 
-func (f fields) iceServer() ICEServer {
+func decodeServer(f fields) ICEServer {
 	s := ICEServer{URLs: []string{}, Username: f.text("username", false, 0, MaxText), Credential: f.text("credential", false, 0, MaxText)}
-	f.list("urls", true, MaxURLs, func(i int, raw json.RawMessage) {
+	f.list("urls", true, MaxURLs, func(_ int, raw json.RawMessage) {
 		one := fields{path: f.path, members: members{{"urls", raw}}, problem: f.problem}
 		s.URLs = append(s.URLs, one.text("urls", true, 1, MaxText))
 	})
@@ -137,11 +137,11 @@ func (f fields) count(name string, required bool) int {
 func decodeJoin(id int, f fields) Message {
 	m := &Join{
 		Request: id, Title: f.text("title", true, 1, MaxTitle), Manifest: f.text("manifest", false, 0, MaxManifest),
-		Role: f.oneOf("role", true, Roles), Want: int(f.integer("want", false, 0, MaxWant)), Range: f.timeline("range"),
+		Role: f.oneOf("role", true, Roles), Want: int(f.integer("want", false, 0, MaxWant)), Range: decodeRange(f),
 	}
 	f.objects("offers", false, MaxOffers, func(o fields) {
 		m.Offers = append(m.Offers, Offer{
-			Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: o.plan("plan", true), Early: o.flag("early", false), Wanted: o.wanted(),
+			Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: decodePlan(o), Early: o.flag("early", false), Wanted: decodeWanted(o),
 		})
 	})
 	m.Ahead = f.flag("ahead", false)
@@ -156,8 +156,8 @@ func decodeJoined(id int, f fields) Message {
 	return m
 }
 
-func (f fields) timeline(name string) *Range {
-	r, ok := f.object(name, false)
+func decodeRange(f fields) *Range {
+	r, ok := f.object("range", false)
 	if !ok {
 		return nil
 	}
@@ -168,8 +168,8 @@ func (f fields) timeline(name string) *Range {
 	return out
 }
 
-func (f fields) plan(name string, required bool) *Plan {
-	p, ok := f.object(name, required)
+func decodePlan(f fields) *Plan {
+	p, ok := f.object("plan", true)
 	if !ok {
 		return nil
 	}
@@ -191,10 +191,10 @@ func decodeSignal(id int, f fields) Message {
 	}
 	switch m.Kind {
 	case "offer":
-		m.SDP, m.Plan, m.Early = f.text("sdp", true, 1, MaxSDP), f.plan("plan", true), f.flag("early", false)
-		m.Wanted = f.wanted()
+		m.SDP, m.Plan, m.Early = f.text("sdp", true, 1, MaxSDP), decodePlan(f), f.flag("early", false)
+		m.Wanted = decodeWanted(f)
 	case "answer":
-		m.SDP, m.Plan, m.Said = f.text("sdp", true, 1, MaxSDP), f.plan("plan", true), f.said()
+		m.SDP, m.Plan, m.Said = f.text("sdp", true, 1, MaxSDP), decodePlan(f), decodeSaid(f)
 	case "candidate":
 		m.Candidate, m.Mid = f.text("candidate", true, 1, MaxCandidate), f.text("sdp_mid", false, 0, MaxMid)
 		m.MLine = int(f.integer("sdp_m_line_index", false, 0, 255))
@@ -204,23 +204,15 @@ func decodeSignal(id int, f fields) Message {
 	return m
 }
 
-// each opens the elements of an array of at most max one by one, as fields of the names that problems have.
-func (f fields) each(list string, max int, read func(one fields, name string)) {
-	f.list(list, false, max, func(i int, raw json.RawMessage) {
-		name := list + "[" + strconv.Itoa(i) + "]"
-		read(fields{path: f.path, members: members{{name, raw}}, problem: f.problem}, name)
-	})
-}
-
-// wanted reads the segments that an offer names.
-func (f fields) wanted() []ID {
+// decodeWanted reads the segments that an offer names.
+func decodeWanted(f fields) []ID {
 	var wanted []ID
 	f.each("wanted", MaxWanted, func(one fields, name string) { wanted = append(wanted, one.id(name, true)) })
 	return wanted
 }
 
-// said reads the control messages of an answer.
-func (f fields) said() []Bytes {
+// decodeSaid reads the control messages of an answer.
+func decodeSaid(f fields) []Bytes {
 	var said []Bytes
 	f.each("said", MaxSaid, func(one fields, name string) {
 		var b Bytes
@@ -238,29 +230,25 @@ func decodeStats(id int, f fields) Message {
 		Request: id, Swarm: f.id("swarm", true), Interval: f.integer("interval_ms", true, 0, MaxInteger),
 		Bytes: f.counts("bytes", StatBytes), Uploaded: f.counts("uploaded", metric.Paths),
 		Segments: f.counts("segments", metric.Sources), Parts: f.counts("parts", StatParts), Reasons: f.counts("reasons", metric.Reasons),
-		UnlistedQuery: f.parameters("unlisted_query"), DuplicateBytes: n("duplicate_bytes"), WastedBytes: n("wasted_bytes"), RejectedBytes: n("rejected_bytes"),
-		Lanes: f.counts("lanes", metric.Lanes), Pacing: f.pacing("pacing"),
+		UnlistedQuery: decodeParameters(f), DuplicateBytes: n("duplicate_bytes"), WastedBytes: n("wasted_bytes"), RejectedBytes: n("rejected_bytes"),
+		Lanes: f.counts("lanes", metric.Lanes), Pacing: decodePacing(f),
 		PrefetchedBytes: n("prefetched_bytes"), PrefetchWasted: n("prefetch_wasted_bytes"), Promotions: n("promotions"), DiskBytes: n("disk_bytes"),
 		Stalls: n("stalls"), StallMs: n("stall_ms"), PlayedMs: n("played_ms"), PlayedBits: n("played_bits"), Switches: n("switches"),
 		StartupMs: n("startup_ms"), LiveMs: n("live_ms"), LiveLag: n("live_lag"), Contradictions: n("contradictions"), Disputes: n("disputes"), LinkFailures: f.counts("link_failures", FailReasons),
-		Peers: f.peerStats("peers"),
+		Peers: decodePeerStats(f),
 	}
 }
 
-// parameters reads counts by names of query parameters.
-func (f fields) parameters(name string) map[string]int64 {
-	all, ok := f.object(name, false)
-	if !ok || len(all.members) == 0 {
-		return nil
-	}
-	if len(all.members) > MaxParameters {
-		f.fail(name, "has "+strconv.Itoa(len(all.members))+" members; at most "+strconv.Itoa(MaxParameters)+" are allowed")
+// decodeParameters reads counts by names of query parameters.
+func decodeParameters(f fields) map[string]int64 {
+	all, ok := f.table("unlisted_query", MaxParameters)
+	if !ok {
 		return nil
 	}
 	out := make(map[string]int64, len(all.members))
 	for _, m := range all.members {
 		if !IsParameter(m.name) {
-			f.fail(name, "has a name that is no query parameter of 1 to "+strconv.Itoa(maxParameter)+" bytes")
+			f.fail("unlisted_query", "has a name that is no query parameter of 1 to "+strconv.Itoa(maxParameter)+" bytes")
 			return nil
 		}
 		out[m.name] = all.integer(m.name, true, 0, MaxInteger)
@@ -275,24 +263,20 @@ func IsParameter(s string) bool {
 	})
 }
 
-// peerStats reads what a viewer says of single peers, by their IDs.
-func (f fields) peerStats(name string) map[ID]PeerStats {
-	all, ok := f.object(name, false)
-	if !ok || len(all.members) == 0 {
-		return nil
-	}
-	if len(all.members) > MaxStatPeers {
-		f.fail(name, "has "+strconv.Itoa(len(all.members))+" members; at most "+strconv.Itoa(MaxStatPeers)+" are allowed")
+// decodePeerStats reads what a viewer says of single peers, by their IDs.
+func decodePeerStats(f fields) map[ID]PeerStats {
+	all, ok := f.table("peers", MaxStatPeers)
+	if !ok {
 		return nil
 	}
 	out := make(map[ID]PeerStats, len(all.members))
 	for _, m := range all.members {
 		id, err := swarm.ParseID(m.name)
 		if err != nil {
-			f.fail(name, "has a name that is not 128 bit of base64url")
+			f.fail("peers", "has a name that is not 128 bit of base64url")
 			return nil
 		}
-		p, ok := f.open(name+".peer", m.value)
+		p, ok := f.open("peers.peer", m.value)
 		if !ok {
 			return nil
 		}
@@ -302,8 +286,8 @@ func (f fields) peerStats(name string) map[ID]PeerStats {
 	return out
 }
 
-func (f fields) pacing(name string) *Pacing {
-	p, ok := f.object(name, false)
+func decodePacing(f fields) *Pacing {
+	p, ok := f.object("pacing", false)
 	if !ok {
 		return nil
 	}
@@ -314,9 +298,9 @@ func (f fields) pacing(name string) *Pacing {
 	}
 }
 
-func (f fields) verifyKeys(name string) []VerifyKey {
+func decodeKeys(f fields) []VerifyKey {
 	out := []VerifyKey{}
-	f.objects(name, true, MaxKeys, func(k fields) {
+	f.objects("verify_keys", true, MaxKeys, func(k fields) {
 		alg := int(k.integer("alg", true, 1, 255))
 		if alg == AlgSeed || alg == AlgPackager { // keys of other algorithms are for later versions: skipped
 			out = append(out, VerifyKey{KeyID: k.binary("key_id", true, 8), Alg: alg, Key: k.binary("key", true, 65)})
@@ -325,9 +309,9 @@ func (f fields) verifyKeys(name string) []VerifyKey {
 	return out
 }
 
-func (f fields) revocations(name string) []Revocation {
+func decodeRevocations(f fields) []Revocation {
 	out := []Revocation{}
-	f.objects(name, true, MaxRevoked, func(r fields) {
+	f.objects("revocations", true, MaxRevoked, func(r fields) {
 		v := Revocation{KeyID: r.binary("key_id", false, 8), Site: r.text("site", false, 1, MaxSite)}
 		if (v.KeyID == nil) == (v.Site == "") {
 			r.fail("key_id", "or site must be there, and only one of them")
@@ -340,8 +324,8 @@ func (f fields) revocations(name string) []Revocation {
 	return out
 }
 
-func (f fields) policy(name string) Policy {
-	p, ok := f.object(name, true)
+func decodePolicy(f fields) Policy {
+	p, ok := f.object("policy", true)
 	if !ok {
 		return Policy{}
 	}

@@ -13,8 +13,6 @@ import (
 
 // fields reads the members of one JSON object by exact name. The first problem sticks; readers after it return zero
 // values, so that a decoder is a plain list of fields.
-//
-// Large: a method for each kind of field that messages have.
 type fields struct {
 	path    string // of this object, with a trailing dot unless it is the message
 	members members
@@ -171,6 +169,24 @@ func (f fields) objects(name string, required bool, max int, each func(fields)) 
 			each(inner)
 		}
 	})
+}
+
+// each opens the elements of an array of at most max one by one, as fields of the names that problems have.
+func (f fields) each(list string, max int, read func(one fields, name string)) {
+	f.list(list, false, max, func(i int, raw json.RawMessage) {
+		name := list + "[" + strconv.Itoa(i) + "]"
+		read(fields{path: f.path, members: members{{name, raw}}, problem: f.problem}, name)
+	})
+}
+
+// table opens an object whose members' names are not known before; ok is false when it is absent, empty or of more than max members.
+func (f fields) table(name string, max int) (all fields, ok bool) {
+	all, ok = f.object(name, false)
+	if n := len(all.members); n > max {
+		f.fail(name, "has "+strconv.Itoa(n)+" members; at most "+strconv.Itoa(max)+" are allowed")
+		return fields{}, false
+	}
+	return all, ok && len(all.members) > 0
 }
 
 // counts reads an object of integers; members outside the closed set are skipped.
