@@ -60,16 +60,16 @@ func (r *record) plot(title string) string {
 }
 
 func (r *record) plotTrips(b *strings.Builder) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.echoes.mu.Lock()
+	defer r.echoes.mu.Unlock()
 	most := time.Duration(0)
-	for _, e := range r.echoes {
+	for _, e := range r.echoes.all {
 		most = max(most, e.rtt)
 	}
 	p := &panel{top: panelTop, high: round(most.Seconds() * 1000), length: r.scene.length, b: b}
 	p.frame("round trip, ms", false)
 	p.begin(colors[len(colors)-1])
-	for _, e := range r.echoes {
+	for _, e := range r.echoes.all {
 		p.point(e.at, e.rtt.Seconds()*1000)
 	}
 	p.end()

@@ -3,6 +3,7 @@ package transportbench
 import (
 	"context"
 	"sort"
+	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/netlab"
@@ -15,6 +16,12 @@ const queueEvery = 10 * time.Millisecond
 type standing struct {
 	at   time.Duration
 	wait time.Duration
+}
+
+// standings are what the emulator had waiting.
+type standings struct {
+	mu  sync.Mutex
+	all []standing // guarded by mu
 }
 
 // watchQueue takes down the emulator's own queue until ctx is done: what a packet that came at that moment waited.
@@ -38,10 +45,10 @@ func (s scene) takes(bytes int) time.Duration {
 	return time.Duration(float64(bytes) * 8 / float64(s.line.Rate) * float64(time.Second))
 }
 
-func (r *record) stands(s standing) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.queue = append(r.queue, s)
+func (q *standings) stands(s standing) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.all = append(q.all, s)
 }
 
 // Bounds within which a sender's queuing delay is that of the queue, whichever is more.
@@ -95,12 +102,12 @@ func (r *record) knows(s state, at time.Duration) (least, most float64, ok bool)
 const signalPacket = 1200
 
 // stood is what was seen of the queue in a time.
-func (r *record) stood(from, to time.Duration) []standing {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	first := sort.Search(len(r.queue), func(i int) bool { return r.queue[i].at >= from })
-	last := sort.Search(len(r.queue), func(i int) bool { return r.queue[i].at > to })
-	return r.queue[first:max(first, last)]
+func (q *standings) stood(from, to time.Duration) []standing {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	first := sort.Search(len(q.all), func(i int) bool { return q.all[i].at >= from })
+	last := sort.Search(len(q.all), func(i int) bool { return q.all[i].at > to })
+	return q.all[first:max(first, last)]
 }
 
 func shortest(of []standing) time.Duration {
