@@ -28,7 +28,7 @@ const module = "github.com/leeway-video/leeway"
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "mesh", "cluster", "schedule", "ledbat", "access", "experiment", "metric", "netstat"},
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/jsonscan", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist", "wire/mpd", "wire/quality", "wire/cmcd", "wire/cmaf"},
-	{"transfer", "background", "viewer", "parts", "packaging", "stream", "sleep", "buildinfo", "procstat"},
+	{"transfer", "background", "viewer", "parts", "packaging", "stream", "sleep", "buildinfo", "procstat", "webrtcend"},
 	{
 		"tracker", "seed", "relay", "probe", "cmcd", "fleet",
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "ingest", "tcpinfo", "qualitylink",
@@ -63,7 +63,7 @@ var owners = []struct {
 	rooms      []string
 	reason     string
 }{
-	{"github.com/pion/", []string{"rtclink", "qualitylink", "turnd", "lab/baseline", "lab/turnclient", "lab/arm"}, "pion's types inside a service would make its transport impossible to exchange or to simulate; the lab measures links beside bare pion, relays by its client, and any peer by its arms"},
+	{"github.com/pion/", []string{"webrtcend", "rtclink", "qualitylink", "turnd", "lab/baseline", "lab/turnclient", "lab/arm"}, "pion's types inside a service would make its transport impossible to exchange or to simulate; the lab measures links beside bare pion, relays by its client, and any peer by its arms"},
 	{"github.com/gorilla/websocket", []string{"wsconn"}, "socket handling (limits, deadlines, slow readers) has one place to be right in"},
 	{"github.com/nats-io/", []string{"natsbus", "lab/natsnode"}, "services know a Bus port; NATS is how it is carried; the lab runs clusters of its servers"},
 	{"github.com/pires/go-proxyproto", []string{"wire/proxy", "testkit"}, "what a balancer says is bounded and read to the byte in one place, for whatever a connection carries then"},

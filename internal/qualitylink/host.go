@@ -2,19 +2,19 @@ package qualitylink
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
 	"sync"
+	"time"
 
-	"github.com/pion/dtls/v3/pkg/crypto/selfsign"
 	"github.com/pion/ice/v4"
 	"github.com/pion/transport/v4/stdnet"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/webrtcend"
 	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
 
@@ -23,7 +23,7 @@ const foundation = "1"
 
 // Host has one socket for all its lines.
 type Host struct {
-	identity *identity
+	identity *webrtcend.Identity
 	gate     *gate
 	mux      *ice.UDPMuxDefault
 	net      *stdnet.Net
@@ -37,16 +37,16 @@ type Host struct {
 
 // NewHost makes a host on a socket, which it closes.
 func NewHost(socket Socket) (*Host, error) {
-	certificate, err := selfsign.GenerateSelfSigned()
+	id, err := webrtcend.NewIdentity(time.Now())
 	if err != nil {
-		return nil, fmt.Errorf("quality link: certificate: %w", err)
+		return nil, fmt.Errorf("quality link: %w", err)
 	}
 	interfaces, err := stdnet.NewNet()
 	if err != nil {
 		return nil, fmt.Errorf("quality link: list interfaces: %w", err)
 	}
 	h := &Host{
-		identity: &identity{certificate, sha256.Sum256(certificate.Certificate[0])}, gate: &gate{Socket: socket}, net: interfaces,
+		identity: id, gate: &gate{Socket: socket}, net: interfaces,
 		at: addrPort(socket.LocalAddr()), lines: map[*Line]struct{}{},
 	}
 	addresses, err := net.InterfaceAddrs()
@@ -237,7 +237,7 @@ func (l *Line) describe(setup sdp.Setup, mid string) (*sdp.Description, error) {
 		return nil, fmt.Errorf("quality link: ICE: %w", err)
 	}
 	return &sdp.Description{
-		Ufrag: ufrag, Password: password, Fingerprint: l.identity.fingerprint, Setup: setup, Mid: mid, MaxMessage: largest,
+		Ufrag: ufrag, Password: password, Fingerprint: l.identity.Fingerprint, Setup: setup, Mid: mid, MaxMessage: largest,
 	}, nil
 }
 

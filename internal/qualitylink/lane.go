@@ -3,15 +3,8 @@ package qualitylink
 import (
 	"github.com/pion/datachannel"
 	"github.com/pion/sctp"
-)
 
-// What SCTP puts around user data in a packet, bytes: the common header, and the header of a chunk, which is longer where both sides
-// interleave messages (RFC 8260). Chunks are padded to a multiple of 4.
-const (
-	commonHeader    = 12
-	dataHeader      = 16
-	interleavedData = 20
-	chunkAlignment  = 4
+	"github.com/leeway-video/leeway/internal/webrtcend"
 )
 
 // largestLane is the largest message of channel lane, bytes (spec/probe.md, Load that gives way).
@@ -82,12 +75,7 @@ func (l *lane) SendAck(message []byte) { l.SendBackground(message) }
 
 // Payload is how many bytes of a message one packet carries.
 func (l *lane) Payload() int {
-	header := commonHeader + dataHeader
-	if m, ok := l.over.Metadata(); ok && m.MessageInterleavingEnabled {
-		header = commonHeader + interleavedData
-	}
-	n := int(l.over.MTU()) - header
-	return n - n%chunkAlignment
+	return webrtcend.Payload(l.over)
 }
 
 // MaxMessage is the largest message of channel lane, bytes.

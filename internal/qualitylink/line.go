@@ -2,9 +2,6 @@ package qualitylink
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"sync"
@@ -17,6 +14,7 @@ import (
 	"github.com/pion/ice/v4"
 	"github.com/pion/sctp"
 
+	"github.com/leeway-video/leeway/internal/webrtcend"
 	"github.com/leeway-video/leeway/internal/wire/quality"
 	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
@@ -24,7 +22,7 @@ import (
 // Line is a connection with the two channels. Its methods may be called from anywhere at once, those that send once Open was called.
 type Line struct {
 	events   Events
-	identity *identity
+	identity *webrtcend.Identity
 	agent    *ice.Agent
 	pass     *pass
 	leave    func() // gives back what the line has of its socket
@@ -160,45 +158,8 @@ func (l *Line) live(remote *sdp.Description, offering bool) error {
 
 // secure makes keys over a pair of addresses that works.
 func (l *Line) secure(conn net.Conn, remote *sdp.Description) (*dtls.Conn, error) {
-	options := []dtls.Option{
-		dtls.WithCertificates(l.identity.certificate),
-		dtls.WithExtendedMasterSecret(dtls.RequireExtendedMasterSecret),
-		// Browsers ask for media keys with data channels, too, and pion refuses a peer that it shares no profile with.
-		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
-		dtls.WithLoggerFactory(silent),
-		dtls.WithInsecureSkipVerify(true), // self-signed; the fingerprint says whose it is
-		dtls.WithVerifyPeerCertificate(func(raw [][]byte, _ [][]*x509.Certificate) error {
-			if len(raw) == 0 || sha256.Sum256(raw[0]) != remote.Fingerprint {
-				return errIdentity
-			}
-			return nil
-		}),
-	}
 	packets := dtlsnet.PacketConnFromConn(conn)
-	var c *dtls.Conn
-	var err error
-	if remote.Setup == sdp.Passive {
-		all := make([]dtls.ClientOption, len(options))
-		for i, o := range options {
-			all[i] = o
-		}
-		c, err = dtls.ClientWithOptions(packets, conn.RemoteAddr(), all...)
-	} else {
-		// The address has been shown by ICE: a cookie would prove nothing more.
-		all := []dtls.ServerOption{dtls.WithClientAuth(dtls.RequireAnyClientCert), dtls.WithInsecureSkipVerifyHello(true)}
-		for _, o := range options {
-			all = append(all, o)
-		}
-		c, err = dtls.ServerWithOptions(packets, conn.RemoteAddr(), all...)
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := c.HandshakeContext(l.ctx); err != nil {
-		_ = c.Close()
-		return nil, err
-	}
-	return c, nil
+	return l.identity.Handshake(l.ctx, packets, conn.RemoteAddr(), remote.Setup == sdp.Passive, remote.Fingerprint, dtls.WithLoggerFactory(silent))
 }
 
 // channels makes the two channels, or takes them; channel lane may come before them.
@@ -260,10 +221,4 @@ func (l *Line) read(dc *datachannel.DataChannel, handle func([]byte, bool)) {
 		l.rtt.Store(int64(l.RTT()))
 		handle(b[:n], text)
 	}
-}
-
-// identity is a certificate and its fingerprint.
-type identity struct {
-	certificate tls.Certificate
-	fingerprint [32]byte
 }

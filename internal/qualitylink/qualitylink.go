@@ -36,7 +36,6 @@ var (
 	ErrClosed   = errors.New("quality link: closed")
 	ErrOpen     = errors.New("quality link: not open in time")
 	ErrChannels = errors.New("quality link: the other side opens other channels")
-	errIdentity = errors.New("quality link: the other side's certificate is not the one of its description")
 )
 
 // DescriptionError says that an offer or answer cannot be read.

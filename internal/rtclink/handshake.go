@@ -2,18 +2,11 @@ package rtclink
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
-	"math/big"
 	"net"
 	"sync"
 	"time"
@@ -23,52 +16,15 @@ import (
 
 func sha256New() hash.Hash { return sha256.New() }
 
-var errFingerprint = errors.New("rtclink: the other side's certificate is not the one that it signaled")
-
 // earlyRecords bounds how many datagrams of application data are kept while the handshake ends.
 const earlyRecords = 64
 
 // shakeHands makes keys with the other side over conn, whose certificate must have the fingerprint.
 func (h *Host) shakeHands(ctx context.Context, conn net.PacketConn, client bool, fingerprint [32]byte) (*dtls.Conn, error) {
-	options := []dtls.Option{
-		dtls.WithCertificates(h.identity.certificate),
-		dtls.WithCipherSuites(dtls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
-		dtls.WithExtendedMasterSecret(dtls.RequireExtendedMasterSecret),
-		// Browsers ask for media keys with data channels too, and pion refuses a peer that it shares no profile with.
-		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
-		dtls.WithLoggerFactory(h.loggers),
-		dtls.WithInsecureSkipVerify(true), // self-signed; the fingerprint says whose it is
-		dtls.WithVerifyPeerCertificate(func(raw [][]byte, _ [][]*x509.Certificate) error {
-			if len(raw) == 0 || sha256.Sum256(raw[0]) != fingerprint {
-				return errFingerprint
-			}
-			return nil
-		}),
-	}
-	var peer *dtls.Conn
-	var err error
-	if client {
-		all := make([]dtls.ClientOption, len(options))
-		for i, o := range options {
-			all[i] = o
-		}
-		peer, err = dtls.ClientWithOptions(conn, path, all...)
-	} else {
-		// Hello-verify guards a server against forged source addresses that would make it amplify; here ICE's consent
-		// (a check signed with this link's password, answered from that address) has shown the address before the first
-		// DTLS packet is read, so the cookie's round trip would prove nothing more.
-		all := []dtls.ServerOption{dtls.WithClientAuth(dtls.RequireAnyClientCert), dtls.WithInsecureSkipVerifyHello(true)}
-		for _, o := range options {
-			all = append(all, o)
-		}
-		peer, err = dtls.ServerWithOptions(conn, path, all...)
-	}
+	peer, err := h.identity.Handshake(ctx, conn, path, client, fingerprint,
+		dtls.WithCipherSuites(dtls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256), dtls.WithLoggerFactory(h.loggers))
 	if err != nil {
-		return nil, fmt.Errorf("rtclink: DTLS: %w", err)
-	}
-	if err := peer.HandshakeContext(ctx); err != nil {
-		_ = peer.Close()
-		return nil, fmt.Errorf("rtclink: DTLS: %w", err)
+		return nil, fmt.Errorf("rtclink: %w", err)
 	}
 	return peer, nil
 }
@@ -215,34 +171,3 @@ func (f *flights) SetDeadline(t time.Time) error { return f.SetReadDeadline(t) }
 
 // SetWriteDeadline implements net.PacketConn.
 func (f *flights) SetWriteDeadline(time.Time) error { return nil }
-
-// identity is a host's DTLS certificate.
-type identity struct {
-	certificate tls.Certificate
-	fingerprint [32]byte
-}
-
-// identityLife is how long a host's certificate says that it is valid. It is not checked: the fingerprint is what counts.
-const identityLife = 10 * 365 * 24 * time.Hour
-
-// newIdentity makes one for all links of a host: a key a link costs time at each offer and hides nothing, for the
-// addresses are the same.
-func newIdentity(now time.Time) (*identity, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("rtclink: DTLS key: %w", err)
-	}
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 64))
-	if err != nil {
-		return nil, fmt.Errorf("rtclink: DTLS certificate: %w", err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "WebRTC"},
-		NotBefore: now.Add(-24 * time.Hour), NotAfter: now.Add(identityLife),
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, fmt.Errorf("rtclink: DTLS certificate: %w", err)
-	}
-	return &identity{tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, sha256.Sum256(raw)}, nil
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/pion/transport/v4/stdnet"
 
 	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/webrtcend"
 	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
 
@@ -38,7 +39,7 @@ const (
 // Host makes links, all over one UDP socket unless Config.SocketPerLink is set.
 type Host struct {
 	cfg      Config
-	identity *identity
+	identity *webrtcend.Identity
 	net      *stdnet.Net
 	loggers  loggers
 	socket   *socket // nil with SocketPerLink
@@ -54,9 +55,9 @@ func Listen(cfg Config) (*Host, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	id, err := newIdentity(time.Now())
+	id, err := webrtcend.NewIdentity(time.Now())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("rtclink: %w", err)
 	}
 	interfaces, err := stdnet.NewNet()
 	if err != nil {

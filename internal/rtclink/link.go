@@ -117,7 +117,7 @@ func (l *Link) describe(setup sdp.Setup) (string, error) {
 		return "", err
 	}
 	d := sdp.Description{
-		Ufrag: ufrag, Password: password, Fingerprint: l.host.identity.fingerprint, Setup: setup, Mid: l.gathering.mid, MaxMessage: sctpMessage,
+		Ufrag: ufrag, Password: password, Fingerprint: l.host.identity.Fingerprint, Setup: setup, Mid: l.gathering.mid, MaxMessage: sctpMessage,
 		Init: l.sctpInit, Candidates: l.gathering.description(),
 	}
 	return d.String(), nil

@@ -18,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/webrtcend"
 )
 
 // OpenSSL's DTLS is the other end here: an implementation that shares nothing with pion's or ours.
@@ -151,7 +153,7 @@ func startOpenSSL(t *testing.T, client bool, fate func(out bool, n int, p []byte
 	t.Helper()
 	program := haveOpenSSL(t)
 	leakCheck(t)
-	theirs, err := newIdentity(time.Now())
+	theirs, err := webrtcend.NewIdentity(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +179,7 @@ func startOpenSSL(t *testing.T, client bool, fate func(out bool, n int, p []byte
 	t.Cleanup(cancel)
 	o.run(ctx, cancel, exec.CommandContext(ctx, program, args...))
 	host := testHost(t)
-	if o.ours, err = host.handshake(ctx, o.path, !client, theirs.fingerprint, func() {}); err != nil {
+	if o.ours, err = host.handshake(ctx, o.path, !client, theirs.Fingerprint, func() {}); err != nil {
 		t.Fatalf("handshake: %v", err)
 	}
 	return o
@@ -219,13 +221,13 @@ func (o *openssl) run(ctx context.Context, cancel func(), c *exec.Cmd) {
 	})
 }
 
-func writeIdentity(t *testing.T, id *identity) string {
+func writeIdentity(t *testing.T, id *webrtcend.Identity) string {
 	t.Helper()
-	key, err := x509.MarshalPKCS8PrivateKey(id.certificate.PrivateKey.(*ecdsa.PrivateKey))
+	key, err := x509.MarshalPKCS8PrivateKey(id.Certificate.PrivateKey.(*ecdsa.PrivateKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: id.certificate.Certificate[0]})...)
+	text := append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: id.Certificate.Certificate[0]})...)
 	file := filepath.Join(t.TempDir(), "identity.pem")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/webrtcend"
 )
 
 // TestOpenSSLReadsOurRecordsAndWeIts: both roles, every size that there is, both ends closing.
@@ -180,7 +182,7 @@ func TestOpenSSLPassesOverForgedRecords(t *testing.T) {
 func TestOpenSSLsFatalAlertEndsTheHandshake(t *testing.T) {
 	program := haveOpenSSL(t)
 	leakCheck(t)
-	theirs, err := newIdentity(time.Now())
+	theirs, err := webrtcend.NewIdentity(time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +201,7 @@ func TestOpenSSLsFatalAlertEndsTheHandshake(t *testing.T) {
 	defer cancel()
 	o.run(ctx, cancel, exec.CommandContext(ctx, program, "s_server", "-dtls1_2", "-accept", at.String(), "-cert", file, "-key", file,
 		"-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384", "-naccept", "1", "-timeout", "-quiet"))
-	if _, err := testHost(t).handshake(ctx, o.path, true, theirs.fingerprint, func() {}); err == nil || ctx.Err() != nil {
+	if _, err := testHost(t).handshake(ctx, o.path, true, theirs.Fingerprint, func() {}); err == nil || ctx.Err() != nil {
 		t.Errorf("the handshake ended with %v, %v", err, ctx.Err())
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/pion/datachannel"
 	"github.com/pion/sctp"
 
+	"github.com/leeway-video/leeway/internal/webrtcend"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
@@ -25,7 +26,7 @@ type tapped struct {
 
 func (c *tapped) Write(packet []byte) (int, error) {
 	c.mu.Lock()
-	for at := commonHeader; at+chunkHeader <= len(packet); {
+	for at := webrtcend.CommonHeader; at+chunkHeader <= len(packet); {
 		chunk := packet[at:]
 		length := int(binary.BigEndian.Uint16(chunk[2:]))
 		if length < chunkHeader {
@@ -39,7 +40,7 @@ func (c *tapped) Write(packet []byte) (int, error) {
 			}
 			c.numbers[binary.BigEndian.Uint32(chunk[4:])] = number
 		}
-		at += (length + chunkAlignment - 1) / chunkAlignment * chunkAlignment
+		at += (length + webrtcend.ChunkAlignment - 1) / webrtcend.ChunkAlignment * webrtcend.ChunkAlignment
 	}
 	c.mu.Unlock()
 	return c.Conn.Write(packet)

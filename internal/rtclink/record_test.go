@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pion/dtls/v3"
+
+	"github.com/leeway-video/leeway/internal/webrtcend"
 )
 
 // wire is one end of a datagram path in memory, which a test can listen in on and change.
@@ -69,10 +71,10 @@ func shake(t *testing.T, client, server *wire) (c, s *records) {
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		s, err = sh.handshake(ctx, server, false, ch.identity.fingerprint, func() {})
+		s, err = sh.handshake(ctx, server, false, ch.identity.Fingerprint, func() {})
 		done <- err
 	}()
-	c, err := ch.handshake(ctx, client, true, sh.identity.fingerprint, func() {})
+	c, err := ch.handshake(ctx, client, true, sh.identity.Fingerprint, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,8 +193,8 @@ func TestAnotherCertificateThanSignaledEndsTheHandshake(t *testing.T) {
 		_, err := sh.handshake(ctx, sw, false, [32]byte{1}, func() {})
 		done <- err
 	}()
-	_, err := ch.handshake(ctx, cw, true, sh.identity.fingerprint, func() {})
-	if serverErr := wait(t, done, "the server"); !errors.Is(serverErr, errFingerprint) {
+	_, err := ch.handshake(ctx, cw, true, sh.identity.Fingerprint, func() {})
+	if serverErr := wait(t, done, "the server"); !errors.Is(serverErr, webrtcend.ErrFingerprint) {
 		t.Errorf("server: %v, client: %v", serverErr, err)
 	}
 }
@@ -208,7 +210,7 @@ func TestRecordsAreDTLS(t *testing.T) {
 		got := make(chan string, 1)
 		var conn *dtls.Conn
 		go func() {
-			certificate := dtls.WithCertificates(p.identity.certificate)
+			certificate := dtls.WithCertificates(p.identity.Certificate)
 			srtp := dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM)
 			var err error
 			if client {
@@ -233,7 +235,7 @@ func TestRecordsAreDTLS(t *testing.T) {
 			}
 			got <- string(buf[:n])
 		}()
-		r, err := h.handshake(ctx, ours, client, p.identity.fingerprint, func() {})
+		r, err := h.handshake(ctx, ours, client, p.identity.Fingerprint, func() {})
 		if err != nil {
 			t.Fatal(err)
 		}

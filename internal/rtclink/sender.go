@@ -7,19 +7,12 @@ import (
 	"github.com/pion/datachannel"
 	"github.com/pion/sctp"
 
+	"github.com/leeway-video/leeway/internal/webrtcend"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// What SCTP puts around user data in a packet, bytes: the common header, and the header of a chunk, which is longer where
-// both sides interleave messages (RFC 8260). Chunks are padded to a multiple of 4.
-const (
-	commonHeader    = 12
-	dataHeader      = 16
-	interleavedData = 20
-	chunkAlignment  = 4
-	// packetPayload is how many bytes of a message one packet carries at least.
-	packetPayload = (outboundMTU - commonHeader - interleavedData) / chunkAlignment * chunkAlignment
-)
+// packetPayload is how many bytes of a message one packet carries at least.
+var packetPayload = webrtcend.LeastPayload(outboundMTU)
 
 // sender hands data messages to SCTP, those of the foreground within the bound in flight (flight.go), and takes turns among the
 // data channels.
@@ -201,10 +194,5 @@ func (s *sender) Payload() int {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	header := commonHeader + dataHeader
-	if m, ok := s.association.Metadata(); ok && m.MessageInterleavingEnabled {
-		header = commonHeader + interleavedData
-	}
-	n := int(s.association.MTU()) - header
-	return n - n%chunkAlignment
+	return webrtcend.Payload(s.association)
 }

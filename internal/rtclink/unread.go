@@ -1,6 +1,10 @@
 package rtclink
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/leeway-video/leeway/internal/webrtcend"
+)
 
 // Of SCTP's chunks (RFC 9260, 3.2 and 3.3.1; RFC 8260, 2.1): types, and the flag of a message's last fragment.
 const (
@@ -24,8 +28,8 @@ type unread struct {
 // more is false only where it is certain: of what acknowledges, and of a fragment that is neither the last of its message nor
 // sent again. The last one of such a message is still to come, and says so itself.
 func (u *unread) more(packet []byte) bool {
-	more := len(packet) < commonHeader+chunkHeader
-	for at := commonHeader; at+chunkHeader <= len(packet); {
+	more := len(packet) < webrtcend.CommonHeader+chunkHeader
+	for at := webrtcend.CommonHeader; at+chunkHeader <= len(packet); {
 		chunk := packet[at:]
 		length := int(binary.BigEndian.Uint16(chunk[2:]))
 		if length < chunkHeader || length > len(chunk) {
@@ -38,7 +42,7 @@ func (u *unread) more(packet []byte) bool {
 		default:
 			more = true
 		}
-		at += (length + chunkAlignment - 1) / chunkAlignment * chunkAlignment
+		at += (length + webrtcend.ChunkAlignment - 1) / webrtcend.ChunkAlignment * webrtcend.ChunkAlignment
 	}
 	return more
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"net"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/webrtcend"
 )
 
 // makeChunk makes one of SCTP's: what follows its header is the sequence number and as many bytes more as asked for.
@@ -43,7 +45,7 @@ func TestMoreIsReadWhereAMessageMayHaveEnded(t *testing.T) {
 		{[][]byte{{chunkData, 0, 0, 6, 0, 0, 0, 0}}, true},
 		{nil, true},
 	} {
-		packet := make([]byte, commonHeader)
+		packet := make([]byte, webrtcend.CommonHeader)
 		for _, chunk := range c.chunks {
 			packet = append(packet, chunk...)
 		}
@@ -83,7 +85,7 @@ func TestARecordThatEndsAMessageHasChannelsLookedAt(t *testing.T) {
 	looks := 0
 	path := &looped{}
 	r := newRecords(path, &keys{read: gcm, write: gcm}, func() ([][]byte, error) { return nil, nil }, func() {}, func() { looks++ })
-	header := make([]byte, commonHeader)
+	header := make([]byte, webrtcend.CommonHeader)
 	packets := []struct {
 		chunk []byte
 		looks int
@@ -99,7 +101,7 @@ func TestARecordThatEndsAMessageHasChannelsLookedAt(t *testing.T) {
 	buf, want := make([]byte, 8192), 0
 	for i, p := range packets {
 		n, err := r.Read(buf)
-		if err != nil || !bytes.Equal(buf[commonHeader:n], p.chunk) {
+		if err != nil || !bytes.Equal(buf[webrtcend.CommonHeader:n], p.chunk) {
 			t.Fatalf("packet %d: %d bytes, %v", i, n, err)
 		}
 		if looks != want {
@@ -111,19 +113,19 @@ func TestARecordThatEndsAMessageHasChannelsLookedAt(t *testing.T) {
 
 // FuzzUnread holds the judgment of a packet to what a plain reading of it says: where a fragment ends a message there is more.
 func FuzzUnread(f *testing.F) {
-	f.Add(append(make([]byte, commonHeader), makeChunk(chunkIData, 1, 7, 20)...), uint32(6))
-	f.Add(append(make([]byte, commonHeader), makeChunk(chunkData, 0, 7, 20)...), uint32(7))
+	f.Add(append(make([]byte, webrtcend.CommonHeader), makeChunk(chunkIData, 1, 7, 20)...), uint32(6))
+	f.Add(append(make([]byte, webrtcend.CommonHeader), makeChunk(chunkData, 0, 7, 20)...), uint32(7))
 	f.Fuzz(func(t *testing.T, packet []byte, highest uint32) {
 		u := unread{known: true, highest: highest}
-		if u.more(packet) || len(packet) < commonHeader+chunkHeader {
+		if u.more(packet) || len(packet) < webrtcend.CommonHeader+chunkHeader {
 			return
 		}
-		switch kind := packet[commonHeader]; kind {
+		switch kind := packet[webrtcend.CommonHeader]; kind {
 		case chunkSACK, chunkHeartbeat, chunkHeartbeatAck:
 		case chunkData, chunkIData:
-			number := binary.BigEndian.Uint32(packet[commonHeader+chunkHeader:])
-			if packet[commonHeader+1]&flagEnd != 0 || int32(number-highest) <= 0 {
-				t.Errorf("fragment %d after %d with flags %x: nothing to read", number, highest, packet[commonHeader+1])
+			number := binary.BigEndian.Uint32(packet[webrtcend.CommonHeader+chunkHeader:])
+			if packet[webrtcend.CommonHeader+1]&flagEnd != 0 || int32(number-highest) <= 0 {
+				t.Errorf("fragment %d after %d with flags %x: nothing to read", number, highest, packet[webrtcend.CommonHeader+1])
 			}
 		default:
 			t.Errorf("chunk of type %d: nothing to read", kind)
