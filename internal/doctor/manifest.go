@@ -82,7 +82,7 @@ func (m *manifest) read(ctx context.Context, e *examination) []Finding {
 		if m.renditions == 0 {
 			return fail("manifest-empty", "the master playlist lists no renditions", "look at the packager's output")
 		}
-		m.list = e.get(ctx, "rendition", resolved(at, master.Variants[0].URI), maxManifest, 0, false)
+		m.list = e.get(ctx, "rendition", playlist.Resolve(at, master.Variants[0].URI), maxManifest, 0, false)
 		if found := m.list.trouble(); found != nil {
 			return found
 		}
@@ -112,7 +112,7 @@ func start(body []byte) string { return string(body[:min(len(body), 24)]) }
 func (m *manifest) take(at *url.URL, media *playlist.Media) {
 	var init *playlist.Object
 	add := func(o playlist.Object) {
-		m.segments = append(m.segments, object{resolved(at, o.URI), o.Length > 0, o.Offset, o.Offset + o.Length - 1})
+		m.segments = append(m.segments, object{playlist.Resolve(at, o.URI), o.Length > 0, o.Offset, o.Offset + o.Length - 1})
 	}
 	for _, s := range media.Segments {
 		if s.Init != nil && s.Init != init {
@@ -152,12 +152,4 @@ func (m *manifest) readMPD(at *url.URL, e *examination) []Finding {
 		return fail("manifest-empty", fmt.Sprintf("no segments are listed (%v)", refused), "spec/site.md says what is shared of DASH")
 	}
 	return nil
-}
-
-func resolved(base *url.URL, ref string) string {
-	u, err := base.Parse(strings.TrimSpace(ref))
-	if err != nil {
-		return ref
-	}
-	return u.String()
 }

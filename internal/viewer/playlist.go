@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/playlist"
@@ -103,26 +102,18 @@ func parsePlaylist(base string, data []byte, speed float64) (video, audio []*ren
 	return video, audio, list, nil
 }
 
-func resolve(base *url.URL, ref string) string {
-	u, err := base.Parse(strings.TrimSpace(ref))
-	if err != nil {
-		return ref // the origin will say what it thinks of it
-	}
-	return u.String()
-}
-
 func masterOf(p *playlist.Master, base *url.URL, speed float64) (video, audio []*rendition) {
 	for _, v := range p.Variants {
 		if v.URI != "" {
 			video = append(video, &rendition{
-				name: cmp.Or(v.Name, v.Resolution), url: resolve(base, v.URI), bitrate: int64(float64(v.Bandwidth) * speed), audio: v.Audio,
+				name: cmp.Or(v.Name, v.Resolution), url: playlist.Resolve(base, v.URI), bitrate: int64(float64(v.Bandwidth) * speed), audio: v.Audio,
 			})
 		}
 	}
 	slices.SortStableFunc(video, func(a, b *rendition) int { return int(a.bitrate - b.bitrate) })
 	for _, a := range p.Alternatives {
 		if a.Type == "AUDIO" && a.URI != "" {
-			audio = append(audio, &rendition{name: a.Name, url: resolve(base, a.URI), audio: a.Group})
+			audio = append(audio, &rendition{name: a.Name, url: playlist.Resolve(base, a.URI), audio: a.Group})
 		}
 	}
 	return video, audio
@@ -188,7 +179,7 @@ func (a *appender) add(o playlist.Object, d time.Duration, gap bool, e entryRef)
 }
 
 func reference(base *url.URL, o playlist.Object) Reference {
-	r := Reference{URL: resolve(base, o.URI)}
+	r := Reference{URL: playlist.Resolve(base, o.URI)}
 	if o.Length > 0 && o.Length <= maxOffset && o.Offset >= 0 && o.Offset <= maxOffset {
 		r.Ranged, r.First, r.Last = true, o.Offset, o.Offset+o.Length-1
 	}

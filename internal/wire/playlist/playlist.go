@@ -1,13 +1,15 @@
 // Package playlist reads HLS playlists for seeds, packagers and headless viewers. Read leaves references as they are written,
-// which a viewer resolves as a player does; List names the segments of a site.
+// which Resolve makes addresses of; List names the segments of a site.
 package playlist
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mogiioin/hls-m3u8/m3u8"
@@ -68,6 +70,15 @@ type Segment struct {
 	Gap      bool      // it has no media
 	At       time.Time // wall clock of its first sample; zero: unknown
 	Parts    []Part    // that the playlist lists of it
+}
+
+// Resolve makes an address of a reference, as a player does. What is none stays as it is: the origin says what it thinks of it.
+func Resolve(base *url.URL, ref string) string {
+	u, err := base.Parse(strings.TrimSpace(ref))
+	if err != nil {
+		return ref
+	}
+	return u.String()
 }
 
 // mapRange finds the byte range of an initialization segment in quotes. The standard has them. The library (hls-m3u8 0.6.1) takes
