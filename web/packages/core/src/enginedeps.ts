@@ -5,30 +5,16 @@ import type { OpenDisk } from './disk/disk.ts';
 import type { Clock, Crypto } from './ports.ts';
 import type { Action } from './schedule/action.ts';
 import type { Policy, ScheduleInput } from './schedule/input.ts';
-import type { SiteRules } from './segment/index.ts';
+import type { EngineContext } from './title/options.ts';
 import type { Agreement } from './transfer/agreement.ts';
 import type { AheadRules } from './transfer/ahead.ts';
-import type { Credit } from './transfer/credit.ts';
-import type { Line } from './transfer/line.ts';
 import type { Seldom } from './transfer/seldom.ts';
 import type { SilenceHost } from './transfer/silence.ts';
 
-export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
+/** What its title says, and what it has of the page. */
+export interface EngineDeps extends Omit<EngineContext, 'ahead'>, Pick<SilenceHost, 'onMoved'> {
   clock: Clock;
   crypto: Crypto;
-  rules: SiteRules;
-  /** Own peer ID, hex; read again whenever it is needed. */
-  self(): string;
-  /** Swarm ID, hex. */
-  swarm: string;
-  /** The title's name. */
-  title?: string;
-  /** Whether this viewer sends to others. */
-  uploads(): boolean;
-  /** What is known of the line already. */
-  line: Line;
-  /** How long requests may wait. */
-  credit: Credit;
   cacheBytes?: number;
   agreement?: Agreement;
   policy?: Partial<Policy>;
