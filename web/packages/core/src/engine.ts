@@ -116,13 +116,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
     if (d?.lane) ahead.came(s, n, data.length);
     s.sources[n] = from ? (from.link.role === 'seed' ? 'seed' : 'peer') : 'origin';
     if (from) {
-      const { peer, role } = from.link;
-      from.supply.downloaded += data.length;
       from.supply.brought();
-      stats.received(role, from.link.path(), data.length);
-      if (role === 'viewer') said.moved(peer, 'in', from.link.path(), data.length);
-      else s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
-      emit('piece', { peer, role, direction: 'in', bytes: data.length, segment: s.id });
+      peers.received(from, data.length, s.id);
+      if (from.link.role === 'seed')
+        s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
       peers.outdone(s, [n, n + 1]);
       for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
     }
@@ -146,11 +143,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
     useful: () => deps.uploads() && verification.keys.some((k) => k.alg === 2),
     came: () => verification.listed(),
   });
-  const agreement = deps.agreement ?? createAgreement();
   const verification = createVerification(shared, {
     lists,
     site: rules.config.name,
-    agreement,
+    agreement: deps.agreement ?? createAgreement(),
     accepted,
     large: (s, length) => parts.large(s, length),
     withdrawn(s) {
@@ -211,11 +207,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
       ...deps,
       need,
       capped,
-      agreement,
-      turnOff,
-      judge: verification.judge,
+      verification,
       freshness,
-      said,
     });
   const peers = createPeers(shared, {
     ...deps,

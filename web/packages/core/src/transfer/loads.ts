@@ -32,7 +32,7 @@ export interface Loads {
 }
 
 export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsHost): Loads => {
-  const { clock, stats, line, cache, credit, emit, settled, changed } = shared;
+  const { clock, stats, line, cache, credit, nowUs, emit, settled, changed } = shared;
   const cancel = (s: Segment) => shared.peers.cancel(s);
   const flying = (s: Segment, n: number) => shared.peers.all().some((p) => p.supply.downloads.find(s.id, n));
 
@@ -80,7 +80,7 @@ export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsH
   };
 
   const ask = (s: Segment, load: Load) => {
-    if (!s.loads.size) s.askedUs = Math.floor(clock.now() * 1000);
+    if (!s.loads.size) s.askedUs = nowUs();
     s.loads.add(load);
     finish(s);
   };

@@ -86,6 +86,14 @@ export const createPeers = (shared: Shared, host: PeersHost): LinkedPeers => {
     byId,
     all,
     add,
+    received({ link, supply }, bytes, segment) {
+      const { peer, role } = link;
+      const path = link.path();
+      supply.downloaded += bytes;
+      stats.received(role, path, bytes);
+      if (role === 'viewer') said.moved(peer, 'in', path, bytes);
+      emit('piece', { peer, role, direction: 'in', bytes, segment });
+    },
     announce(id) {
       if (host.uploads()) for (const p of all()) p.announce(id);
     },

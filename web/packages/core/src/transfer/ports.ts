@@ -87,6 +87,8 @@ export interface Peers {
   all(): Peer[];
   /** Tells what is held of a segment. */
   announce(id: string): void;
+  /** So many verified bytes of a segment came from a peer, and are of use. */
+  received(peer: Peer, bytes: number, segment: string): void;
   /** Takes back what is asked for of a segment. */
   cancel(s: Segment): void;
   /** Likewise the pieces from one to another, since another source is quicker. */

@@ -3,19 +3,17 @@
  * of its own, which `nodescript.ts` has come.
  */
 
-import type { Certificate } from '../certificate/index.ts';
 import type { Act, Check, Verify } from '../parts/act.ts';
 import { Node } from '../parts/parts.ts';
 import { sameBytes } from '../parts/shelf.ts';
 import type { Loading } from '../playback.ts';
-import type { Reason, SegmentRequest } from '../ports.ts';
+import type { SegmentRequest } from '../ports.ts';
 import { decodeParts, encodeParts, stripes } from '../protocol/parts.ts';
 import { byeBadPiece, byeProtocolError, type DataMessage } from '../protocol/peer.ts';
-import type { createPeerStats } from '../stats/peers.ts';
-import type { Agreement } from './agreement.ts';
 import { createPartLoads, type Followed, type PartLoadsHost } from './partload.ts';
 import type { Peer } from './ports.ts';
 import type { Shared } from './shared.ts';
+import type { Verification } from './verification.ts';
 
 export interface StreamsHost {
   /** Own peer ID, hex. */
@@ -24,12 +22,8 @@ export interface StreamsHost {
   uploads(): boolean;
   /** What the site lets it send, kbit/s; 0 or undefined: any. */
   capped(): number | undefined;
-  agreement: Agreement;
-  turnOff(reason: Reason): void;
-  /** What a certificate of a peer says, if it is valid. The peer is dropped for one that no honest peer sends. */
-  judge(peer: Peer, raw: Uint8Array): Promise<Certificate | undefined>;
+  verification: Pick<Verification, 'judge' | 'agrees'>;
   freshness: PartLoadsHost['freshness'];
-  said: Pick<ReturnType<typeof createPeerStats>, 'moved'>;
 }
 
 export interface Streams {
@@ -54,8 +48,8 @@ const children = 8;
 const mostKnown = 64;
 
 export const createStreams: CreateStreams = (shared, host) => {
-  const { clock, crypto, stats, line, segments, nowUs, emit, settled } = shared;
-  const { agreement } = host;
+  const { clock, crypto, stats, line, segments, nowUs, settled } = shared;
+  const { verification } = host;
   const node = new Node(host.self());
   const tracks = new Map<string | undefined, Followed>();
   let acting = false;
@@ -127,7 +121,7 @@ export const createStreams: CreateStreams = (shared, host) => {
   /** Verifies a certificate that a peer told. */
   const judge = async (a: Verify) => {
     const peer = peerOf(a.from);
-    const c = peer && (await host.judge(peer, a.raw));
+    const c = peer && (await verification.judge(peer, a.raw));
     const content = c && { ...c, segment: await segments.idOf(c.name) };
     during((now) => node.certified(now, a, content));
   };
@@ -149,13 +143,12 @@ export const createStreams: CreateStreams = (shared, host) => {
   /** The origin sent what was signed, or something else: once for each part. */
   const contradicts = ({ stream, turn, piece, of: { content } }: Check, ok: boolean) => {
     const f = of(stream);
-    if (ok && !piece) agreement.agrees();
-    if (ok || !f || f.differs.has(turn)) return;
-    if (f.differs.size > mostKnown) f.differs.clear();
-    f.differs.add(turn);
-    stats.add('contradictions', 1);
-    emit('contradiction', { url: f.load?.turn === turn ? f.load.request.url : f.url, segment: content!.segment });
-    if (agreement.differs()) host.turnOff('policy');
+    if (!f || (ok ? piece : f.differs.has(turn))) return;
+    if (!ok) {
+      if (f.differs.size > mostKnown) f.differs.clear();
+      f.differs.add(turn);
+    }
+    verification.agrees(ok, f.load?.turn === turn ? f.load.request.url : f.url, content!.segment);
   };
 
   /** A piece of a peer came. */
@@ -164,17 +157,12 @@ export const createStreams: CreateStreams = (shared, host) => {
     if (!ok) return stats.add('rejected_bytes', size);
     const peer = peerOf(from);
     if (!peer) return;
-    const { link, supply } = peer;
-    const { role } = link;
     line.others(size);
-    supply.downloaded += size;
-    stats.received(role, link.path(), size);
-    if (role === 'viewer') host.said.moved(from, 'in', link.path(), size);
-    emit('piece', { peer: from, role, direction: 'in', bytes: size, segment: content!.segment });
+    shared.peers.received(peer, size, content!.segment);
     const f = of(stream);
     if (!f) return;
     const sources = f.sources.get(turn) ?? [];
-    sources[piece] = role === 'seed' ? 'seed' : 'peer';
+    sources[piece] = peer.link.role === 'seed' ? 'seed' : 'peer';
     if (f.sources.size > mostKnown) f.sources.clear();
     f.sources.set(turn, sources);
   };

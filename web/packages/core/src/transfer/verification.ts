@@ -50,6 +50,8 @@ export interface Verification {
   piece(peer: Peer, d: Download): void;
   /** Takes what the origin sent, all of it or a stretch of pieces; false: it does not fit the certificate, or there is none. */
   origin(s: Segment, data: Uint8Array, part?: Stretch): Promise<boolean>;
+  /** What the origin sent of a segment is what a certificate says, or is not: where it differs too often, peer delivery ends. */
+  agrees(same: boolean, url: string, segment: string): void;
   /** What a certificate says that names itself, if it is valid. The peer that showed it is dropped for one that no honest peer shows. */
   judge(peer: Pick<Peer, 'drop'>, raw: Uint8Array): Promise<Certificate | undefined>;
   revoke(list: Revocation[]): void;
@@ -67,7 +69,7 @@ const formerlyMs = 3_000;
 const dishonest = /^(malformed|bad|wrong)/;
 
 export const createVerification = (shared: Shared, host: VerificationHost): Verification => {
-  const { clock, crypto, stats, segments, emit, settled, changed } = shared;
+  const { clock, crypto, stats, segments, nowUs, emit, settled, changed } = shared;
   const { site, agreement, accepted, withdrawn } = host;
   const limited = createLimiter(8);
   /** Grows in place: what comes while a signature is being checked counts. */
@@ -86,16 +88,22 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
     withdrawn(s);
   };
 
-  const contradicted = (s: Segment) => {
+  const contradicted = (url: string, segment: string) => {
     stats.add('contradictions', 1);
-    emit('contradiction', { url: s.ref.url, segment: s.id });
+    emit('contradiction', { url, segment });
+  };
+
+  const agrees = (same: boolean, url: string, segment: string) => {
+    if (same) return agreement.agrees();
+    contradicted(url, segment);
+    if (agreement.differs()) host.turnOff('policy');
   };
 
   const dispute = (s: Segment, a: Certificate, b: Certificate) => {
     s.formerly = s.certificate && { certificate: s.certificate, at: clock.now() };
     s.disputed = a.issuedAt < b.issuedAt ? [a, b] : [b, a];
     stats.add('disputes', 1);
-    contradicted(s);
+    contradicted(s.ref.url, s.id);
     forget(s, 'refused');
   };
 
@@ -113,18 +121,13 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
   const certify = (s: Segment, c: Certificate) => {
     s.certificate = c;
     s.state = 'held';
-    s.certHeldUs = Math.floor(clock.now() * 1000);
+    s.certHeldUs = nowUs();
   };
 
   /** Takes what the origin sent if it is what the certificate says. */
   const compared = (s: Segment, pieces: Uint8Array[], same: boolean, from = 0) => {
-    if (same) {
-      agreement.agrees();
-      for (const [n, p] of pieces.entries()) accepted(s, from + n, p, undefined);
-    } else {
-      contradicted(s);
-      if (agreement.differs()) host.turnOff('policy');
-    }
+    agrees(same, s.ref.url, s.id);
+    if (same) for (const [n, p] of pieces.entries()) accepted(s, from + n, p, undefined);
   };
 
   const { complete, differs, listed } = createCompleting(shared, {
@@ -155,7 +158,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
       // The offer has asked for it, and the answer said it.
       s.certPeers.push(link.peer);
       if (s.state === 'none') s.state = 'asked';
-      if (s.certAskedUs < 0) s.certAskedUs = Math.floor(clock.now() * 1000);
+      if (s.certAskedUs < 0) s.certAskedUs = nowUs();
     }
     if (!s || !(suspect || s.certPeers.includes(peer.link.peer))) return stats.count('unasked_certificates');
     const { valid, lies } = await judge(raw, s);
@@ -199,6 +202,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
     revocations,
     counts: (c) => counts(c, site, verification.keys, revocations, now()),
     listed,
+    agrees,
 
     certificate: (peer, id, raw) => settled(shown(peer, id, raw)),
 
