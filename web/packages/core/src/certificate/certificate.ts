@@ -121,6 +121,9 @@ export const joinBytes = (...parts: Uint8Array[]): Uint8Array => {
   return whole;
 };
 
+export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((x, i) => x === b[i]);
+
 /** What the signature is over, behind the magic: head and digests, or head and their digest. */
 async function signedParts(c: Certificate, crypto: Crypto): Promise<Uint8Array[]> {
   const end = c.raw.length - signatureSize;
@@ -141,7 +144,7 @@ export async function completeCertificate(
 ): Promise<Certificate | undefined> {
   const end = c.raw.length - signatureSize;
   const root = await crypto.digest(digests);
-  if (length !== c.length || root.some((b, i) => b !== c.raw[end - 32 + i])) return undefined;
+  if (length !== c.length || !sameBytes(root, c.raw.subarray(end - 32, end))) return undefined;
   const head = c.raw.subarray(4, end - 32);
   const raw = joinBytes(new TextEncoder().encode('LWC1'), head, digests, c.raw.subarray(end));
   return { ...c, digests, raw };
@@ -191,8 +194,7 @@ export const counts = (
 /** Whether `data` is piece `i` of the segment: of its length and with its digest. */
 export async function checkPiece(c: Certificate, i: number, data: Uint8Array, crypto: Crypto): Promise<boolean> {
   if (!data.length || data.length !== pieceLength(c.length, i)) return false;
-  const digest = await crypto.digest(data);
-  return digest.every((b, n) => b === c.digests[32 * i + n]);
+  return sameBytes(await crypto.digest(data), c.digests.subarray(32 * i, 32 * i + 32));
 }
 
 /** Whether a short certificate is for the bytes of a complete one. */
@@ -201,7 +203,4 @@ export const standsFor = async (short: Certificate, c: Certificate, crypto: Cryp
 
 /** Whether two certificates are for the same bytes. */
 export const sameContent = (a: Certificate, b: Certificate): boolean =>
-  a.length === b.length &&
-  a.objectLength === b.objectLength &&
-  a.digests.length === b.digests.length &&
-  a.digests.every((d, i) => d === b.digests[i]);
+  a.length === b.length && a.objectLength === b.objectLength && sameBytes(a.digests, b.digests);

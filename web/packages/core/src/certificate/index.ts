@@ -7,6 +7,7 @@ export {
   joinBytes,
   parseCertificate,
   parseShort,
+  sameBytes,
   sameContent,
   standsFor,
   verifyCertificate,

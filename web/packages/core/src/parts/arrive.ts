@@ -1,12 +1,13 @@
 /** What peers push: announced, waiting for its certificate, put together, and checked. Times are µs. */
 
+import { sameBytes } from '../certificate/certificate.ts';
 import { maxPieceMessages, unsolicitedCost } from '../protocol/limits.ts';
 import { type PartsMessage, pushed } from '../protocol/parts.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import { pieceLength } from '../segment/segment.ts';
 import type { Verify, Why } from './act.ts';
 import { keyOf, type Link, mostPushes, type Opened, type Push } from './link.ts';
-import { backlog, type Content, maxPart, type Part, sameBytes } from './shelf.ts';
+import { backlog, type Content, maxPart, type Part } from './shelf.ts';
 import { type Owner, stripeIn } from './state.ts';
 import type { Stream } from './stream.ts';
 

@@ -1,5 +1,6 @@
 /** The parts of a stream that are here. Times are µs. */
 
+import { sameBytes } from '../certificate/certificate.ts';
 import { stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 
@@ -27,9 +28,6 @@ export interface Content {
   /** The certificate, to pass on. */
   raw: Uint8Array;
 }
-
-export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((x, i) => x === b[i]);
 
 export const sameContent = (c: Content, d: Content): boolean =>
   c.segment === d.segment && c.length === d.length && sameBytes(c.digests, d.digests);

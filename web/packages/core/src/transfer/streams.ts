@@ -3,9 +3,9 @@
  * of its own, which `nodescript.ts` has come.
  */
 
+import { sameBytes } from '../certificate/index.ts';
 import type { Act, Check, Verify } from '../parts/act.ts';
 import { Node } from '../parts/parts.ts';
-import { sameBytes } from '../parts/shelf.ts';
 import type { Loading } from '../playback.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { decodeParts, encodeParts, stripes } from '../protocol/parts.ts';
