@@ -209,6 +209,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       capped,
       verification,
       freshness,
+      hand: loads.hand,
     });
   const peers = createPeers(shared, {
     ...deps,

@@ -1,6 +1,6 @@
 /** What the player asked for: results, and the origin's part in them. */
 import { complete } from '../cache/cache.ts';
-import type { ByteRange, Reason, SegmentResult, Source } from '../ports.ts';
+import type { ByteRange, Reason, SegmentRef, SegmentResult, Source } from '../ports.ts';
 import { pieceLength, pieceSize } from '../segment/index.ts';
 import { type Load, type Segment, type Stretch, sourceOf } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
@@ -25,8 +25,8 @@ export interface Loads {
   /** `whole`: nothing less, since it is to measure the line. */
   startOrigin(s: Segment, reason: Reason, whole?: boolean): void;
   stopOrigin(s: Segment): void;
-  /** Gives a load its result. */
-  hand(s: Segment, load: Load, result: SegmentResult): void;
+  /** Gives a load its result, which is of a place of the timeline. */
+  hand(ref: SegmentRef, load: Pick<Load, 'request' | 'resolve' | 'startedMs' | 'part'>, result: SegmentResult): void;
   /** The origin failed and no peer can help: its error is the player's. */
   giveUp(s: Segment): void;
 }
@@ -52,14 +52,13 @@ export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsH
       const result: SegmentResult = { data: data(), source, reason, bytes, status, crowded };
       if (!status) result.version = s.certificate;
       stats.segment(source, reason);
-      hand(s, load, result);
+      hand(s.ref, load, result);
     }
   };
 
-  const hand = (s: Segment, load: Load, result: SegmentResult) => {
+  const hand: Loads['hand'] = ({ url, startMs, durationMs }, load, result) => {
     load.resolve(result);
     if (load.part) return;
-    const { url, startMs, durationMs } = s.ref;
     const { data: _, ...rest } = result;
     const tookMs = clock.now() - load.startedMs;
     emit('segment', { url, startMs, durationMs, rendition: load.request.rendition, result: rest, tookMs });

@@ -9,6 +9,7 @@ import type { ByteRange, OriginResult, PartRef, SegmentRef, SegmentRequest, Segm
 import { pieceSize } from '../segment/segment.ts';
 import type { Freshness } from './freshness.ts';
 import { plainUrl } from './lists.ts';
+import type { Loads } from './loads.ts';
 import { sourceOf } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
 import { createShortParts } from './shortparts.ts';
@@ -60,6 +61,7 @@ export interface PartLoadsHost {
   /** Follows the stream that a request is of, and no other of its track. */
   follow(request: SegmentRequest, url: string, id: string, partUs: number): Followed;
   freshness: Pick<Freshness, 'dated' | 'looked'>;
+  hand: Loads['hand'];
   /** Does something with a stream, if it is still followed. */
   within(f: Followed, what: (stream: Stream, nowUs: number) => void): void;
 }
@@ -84,8 +86,9 @@ const toUs = (ms: number): number => Math.floor(Math.max(-farMs, Math.min(ms, fa
 /** Bytes of a range; 0: not known. */
 const lengthOf = ({ range }: Pick<PartRef, 'range'>): number => (range ? range.last - range.first + 1 : 0);
 
-export const createPartLoads = (shared: Shared, { idOf, follow, within, freshness }: PartLoadsHost): PartLoads => {
-  const { clock, line, stats, emit, settled } = shared;
+export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads => {
+  const { clock, line, stats, settled } = shared;
+  const { idOf, follow, within, freshness, hand } = host;
   const measured = createShortParts(shared);
 
   /**
@@ -176,18 +179,16 @@ export const createPartLoads = (shared: Shared, { idOf, follow, within, freshnes
   };
 
   const finish = (l: PartLoad, data: ArrayBuffer, bytes: Record<Source, number>, got?: OriginResult) => {
-    const { request, in: f, startedMs } = l;
-    const { url, startMs, durationMs, rendition, part } = request;
+    const { request, in: f } = l;
+    const { durationMs, part } = request;
     end(l);
     const source = sourceOf(bytes);
     const reason = bytes.origin + bytes.seed ? (shared.off ?? 'no-holder') : undefined;
-    const result = { source, reason, bytes, status: got?.status, crowded: got?.crowded };
     stats.segment(source, reason);
     const { hops, lost } = f?.stream.mesh.trees() ?? { hops: 0, lost: 0 };
     stats.add('parts', { origin: 0, seed: 0, peer: 0, hops, lost: lost - (f?.lost ?? 0), [source]: 1 });
     if (f) f.lost = lost;
-    emit('segment', { url, startMs, durationMs, rendition, result, tookMs: clock.now() - startedMs });
-    l.resolve({ ...result, data });
+    hand(request, l, { data, source, reason, bytes, status: got?.status, crowded: got?.crowded });
     const last = part!.listed().at(-1);
     const all = last?.sequence === part!.sequence && last.index === part!.index;
     if (!f) return;

@@ -47,7 +47,7 @@ export const createParts = ({ segments, cache, changed }: Shared, { most, loads,
     };
     const end = (result: SegmentResult) => {
       stop();
-      loads.hand(s, load, result);
+      loads.hand(s.ref, load, result);
     };
     /** A part that cannot be had, or that no certificate covers: parts of two versions must not be mixed. */
     const whole = () => {

@@ -24,6 +24,7 @@ export interface StreamsHost {
   capped(): number | undefined;
   verification: Pick<Verification, 'judge' | 'agrees'>;
   freshness: PartLoadsHost['freshness'];
+  hand: PartLoadsHost['hand'];
 }
 
 export interface Streams {
@@ -183,7 +184,7 @@ export const createStreams: CreateStreams = (shared, host) => {
   };
 
   const loads = createPartLoads(shared, {
-    freshness: host.freshness,
+    ...host,
     async idOf(ref) {
       try {
         return await segments.idOf(segments.nameOf(ref));
