@@ -4,6 +4,7 @@ import type { Background } from '../../../packages/core/src/background/index.ts'
 import { browserEnvironment } from '../../../packages/core/src/browser/environment.ts';
 import { inspection } from '../../../packages/core/src/link/inspect.ts';
 import { createLink, type Link } from '../../../packages/core/src/link/link.ts';
+import { flagBackground } from '../../../packages/core/src/protocol/peer.ts';
 import type { SignalBody } from '../../../packages/core/src/session/messages.ts';
 import type { Download } from '../../../packages/core/src/transfer/downloads.ts';
 import { createPeer, type PeerEvents, type PeerHost } from '../../../packages/core/src/transfer/peer.ts';
@@ -51,7 +52,7 @@ export function libraryLinks(events: LinkEvents, background?: Background): Libra
       allowed: () => true,
       queued: () => 0,
     },
-    greeting: { announcement: () => undefined, held: () => [], flags: () => 0 },
+    greeting: { announcement: () => undefined, held: () => [], flags: () => (background ? flagBackground : 0) },
     silence: { drifted: () => false },
     stats: {
       count(name) {

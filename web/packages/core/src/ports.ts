@@ -76,13 +76,13 @@ export interface PeerLink {
   /** False: every data channel's buffer is above its bound; the message was not sent, try again on drain. */
   sendData(message: Uint8Array): boolean;
   /** Whether the peer has read nearly all that was said: else what is long waits for `onDrain`. */
-  controlRoom?(): boolean;
-  /** Bytes that were given to the data channels and wait in their buffers; where there is none of these three, nothing is paced. */
-  waiting?(): number;
+  controlRoom(): boolean;
+  /** Bytes that were given to the data channels and wait in their buffers. */
+  waiting(): number;
   /** Gives the emptiest data channel a message, whatever its room; false: the link is closing. */
-  sendBackground?(message: Uint8Array): boolean;
+  sendBackground(message: Uint8Array): boolean;
   /** For the ack channel. */
-  sendAck?(message: Uint8Array): void;
+  sendAck(message: Uint8Array): void;
   onControl?: (message: Uint8Array) => void;
   onData?: (message: Uint8Array) => void;
   onAck?: (message: Uint8Array) => void;

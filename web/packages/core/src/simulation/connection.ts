@@ -154,6 +154,10 @@ class End implements PeerLink {
     if (this.open) this.carry(message, nothing, (end) => end.onAck?.(message));
   }
 
+  controlRoom(): boolean {
+    return true;
+  }
+
   waiting(): number {
     return this.inFlight;
   }

@@ -280,6 +280,10 @@ export class SimLink implements PeerLink {
     return true;
   }
 
+  controlRoom(): boolean {
+    return true;
+  }
+
   waiting(): number {
     return this.buffered;
   }

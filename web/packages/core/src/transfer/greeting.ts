@@ -39,7 +39,7 @@ export interface Greeting {
   announcement(segment: string): HaveEntry | undefined;
   /** The segments of which something is held. */
   held(): Iterable<string>;
-  /** The flags of this side's hello, but for the background's. */
+  /** The flags of this side's hello. */
   flags(): number;
   /** What goes with an answer: the messages, and the segments that they announce. `asked`: certificates that the offer asked for. */
   greeting(asked?: string[]): { said: Uint8Array[]; held: string[] };
@@ -54,7 +54,7 @@ export const createGreeting = (host: GreetingHost): Greeting => {
     if (!e.count && !wanted(segment)) return undefined;
     return { segment, state: 1, pieces: e.pieces, bitmap: e.bitmap };
   };
-  const flags = () => (uploads() ? 0 : flagNoUpload) | (loadSeldom ? flagParts : 0);
+  const flags = () => (uploads() ? 0 : flagNoUpload) | (loadSeldom ? flagParts : 0) | (background ? flagBackground : 0);
   return {
     announcement,
     held: cache.ids,
@@ -65,7 +65,7 @@ export const createGreeting = (host: GreetingHost): Greeting => {
         const entry = announcement(id);
         if (entry && entries.length < mostGreeted) entries.push(entry);
       }
-      const first: Message[] = [hello(flags() | (background ? flagBackground : 0), self(), swarm)];
+      const first: Message[] = [hello(flags(), self(), swarm)];
       if (entries.length > 0) first.push({ type: 'have', entries });
       for (const segment of asked) {
         const certificate = of(segment);

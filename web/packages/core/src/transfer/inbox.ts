@@ -54,7 +54,7 @@ export const createInbox = (peer: Peer, link: InboxLink, host: InboxHost) => {
   };
 
   const asked = createCertificateQueue(
-    () => open() && (link.controlRoom?.() ?? true),
+    () => open() && link.controlRoom(),
     (segment) => verification.asked(peer, [segment]),
     (segment) => peer.send({ type: 'certificate-none', segment, reason: noneBudget, objectLength: 0 }),
   );

@@ -25,7 +25,10 @@ const setUp = async (greeted?: string[], lane?: BackgroundLane, drifted = false)
     path: () => 'direct',
     sendControl: (b) => void said.push(decode('control', b)!),
     sendData: () => true,
+    controlRoom: () => true,
     waiting: () => 0,
+    sendBackground: () => true,
+    sendAck: () => {},
     close: () => {},
   };
   const nothing = () => {};

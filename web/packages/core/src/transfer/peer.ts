@@ -1,5 +1,5 @@
 /** One link's side of the peer protocol. */
-import type { Background, BackgroundLink } from '../background/index.ts';
+import type { Background } from '../background/index.ts';
 import type { Clock, LinkCloseReason, PeerLink } from '../ports.ts';
 import { entriesOf } from '../protocol/limits.ts';
 import { flagParts } from '../protocol/parts.ts';
@@ -58,7 +58,6 @@ export interface PeerHost {
 export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): Peer => {
   const { clock, greeting } = host;
   const nowUs = () => Math.floor(clock.now() * 1000);
-  const paced = link.waiting && host.background;
   const allowance = createAllowance(() => clock.now());
   let open = true;
 
@@ -151,7 +150,7 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     peer.noUpload = (m.flags & flagNoUpload) !== 0;
     peer.maxRequests = m.maxRequests;
     peer.speaksParts = !!host.lowLatency && (m.flags & flagParts) !== 0;
-    if (paced && m.flags & flagBackground) pace(paced);
+    if (host.background && m.flags & flagBackground) pace(host.background);
     peer.ping();
     for (const segment of greeting.held()) announcer.add(segment);
     if (link.role !== 'seed') announcer.flush();
@@ -187,7 +186,7 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
       if (part) allowance.sentBehind();
       return part;
     };
-    const lane = background().add(link as BackgroundLink, { ...source, next, ours }, link.peer);
+    const lane = background().add(link, { ...source, next, ours }, link.peer);
     peer.lane = lane;
     link.onAck = (message) => inbox.acked(() => lane.ack(message));
     peer.uploads.pace(lane.wake.bind(lane));
@@ -207,6 +206,6 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
   link.onClose = (reason) => end(reason, reason === 'protocol-error');
   if (link.greeted) {
     for (const segment of link.greeted) announcer.said(segment);
-  } else send(hello(greeting.flags() | (paced ? flagBackground : 0), host.self(), host.swarm));
+  } else send(hello(greeting.flags(), host.self(), host.swarm));
   return peer;
 };

@@ -120,7 +120,10 @@ const setUp = (paced = false) => {
         if (room.data) out.push(decode('data', b)!);
         return room.data;
       },
+      controlRoom: () => true,
       waiting: () => 0,
+      sendBackground: () => true,
+      sendAck: () => {},
       close: (reason, bye) => void closes.push([reason, bye]),
     };
     peers.add(one);
