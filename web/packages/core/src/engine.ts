@@ -10,7 +10,6 @@ import { decide } from './schedule/decide.ts';
 import { defaultPolicy } from './schedule/input.ts';
 import { pieceSize } from './segment/index.ts';
 import { createPeerStats } from './stats/peers.ts';
-import { createStats } from './stats/stats.ts';
 import { createAgreement } from './transfer/agreement.ts';
 import { createLookAhead } from './transfer/ahead.ts';
 import type { Download } from './transfer/downloads.ts';
@@ -38,9 +37,8 @@ const defaultCacheBytes = 64 << 20;
 const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
-  const { clock, crypto, rules, line, credit, title = '' } = deps;
+  const { clock, crypto, rules, line, stats, credit, title = '' } = deps;
   const slowCredit = createSlowCredit(clock, credit);
-  const stats = createStats();
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
   const said = createPeerStats();

@@ -259,7 +259,7 @@ export interface PeerSnapshot {
 
 export interface EngineSnapshot {
   peers: PeerSnapshot[];
-  /** Totals since the engine began. */
+  /** Totals of the title, with what came before its engine was there. */
   totals: StatsDelta;
   segments: number;
   cacheBytes: number;

@@ -73,6 +73,7 @@ export function createTitle(o: TitleOptions): Title {
 
   const member = createMembership(o, {
     line,
+    stats: report.stats,
     range: () => range,
     next: () => loading.next(),
     linkFailed: report.linkFailed,
@@ -119,7 +120,7 @@ export function createTitle(o: TitleOptions): Title {
         ...member.snapshot(),
         links: { open: links.open, opening: links.opening },
         off: member.off() ?? engine?.off ?? null,
-        ...report.totals(engine),
+        ...report.totals(),
         engine,
       };
     },

@@ -7,6 +7,7 @@ import { createEngine } from '../../core/src/engine.ts';
 import { Seed, swarmId } from '../../core/src/simulation/actors.ts';
 import { rules, Signer } from '../../core/src/simulation/film.ts';
 import { crypto, World } from '../../core/src/simulation/world.ts';
+import { createStats } from '../../core/src/stats/stats.ts';
 import { createCredit } from '../../core/src/transfer/credit.ts';
 import { createLine } from '../../core/src/transfer/line.ts';
 import { attachTo } from './simulation/attach.ts';
@@ -69,6 +70,7 @@ function addPeer(
     crypto,
     rules,
     line,
+    stats: createStats(),
     credit: createCredit(world),
     self: () => home,
     swarm: swarmId,

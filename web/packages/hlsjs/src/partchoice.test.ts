@@ -10,6 +10,7 @@ import { Broadcast } from '../../core/src/simulation/broadcast.ts';
 import { rules, Signer } from '../../core/src/simulation/film.ts';
 import { PartSeed } from '../../core/src/simulation/partseed.ts';
 import { crypto, World } from '../../core/src/simulation/world.ts';
+import { createStats } from '../../core/src/stats/stats.ts';
 import { createCredit } from '../../core/src/transfer/credit.ts';
 import { createLine } from '../../core/src/transfer/line.ts';
 import { attachTo } from './simulation/attach.ts';
@@ -71,6 +72,7 @@ function addSeed({ world, network, streams, player }: ReturnType<typeof setUp>) 
     crypto,
     rules,
     line,
+    stats: createStats(),
     credit: createCredit(world),
     self: () => home,
     swarm: swarmId,

@@ -23,7 +23,6 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'segment/site.ts',
     'session/base64.ts',
     'src/script.ts',
-    'stats/stats.ts',
   ]);
   const { seldom, engine } = made;
   const node = seldom.holds.filter((path) => engine.holds.includes(path));

@@ -3,6 +3,7 @@ import { createEngine } from '../engine.ts';
 import type { EngineDeps } from '../enginedeps.ts';
 import type { ByteRange, Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
 import { maxLength, virtualRanges } from '../segment/index.ts';
+import { createStats } from '../stats/stats.ts';
 import { createCredit } from '../transfer/credit.ts';
 import { createLine } from '../transfer/line.ts';
 import { createPeer, type PeerHost } from '../transfer/peer.ts';
@@ -214,6 +215,7 @@ export class Viewer {
         return background;
       },
       line: createLine(this.clock),
+      stats: createStats(),
       credit: createCredit(this.clock),
       clock: network.world,
       crypto,

@@ -5,6 +5,7 @@ import { createEngine } from '../engine.ts';
 import type { EngineDeps } from '../enginedeps.ts';
 import type { Engine, PeerLink, SegmentResult } from '../ports.ts';
 import * as seldom from '../seldom.ts';
+import { createStats } from '../stats/stats.ts';
 import { createCredit } from '../transfer/credit.ts';
 import { createLine, type Line } from '../transfer/line.ts';
 import { alarmOf, swarmId } from './actors.ts';
@@ -53,6 +54,7 @@ export class PartViewer {
         return background;
       },
       line: this.line,
+      stats: createStats(),
       credit: createCredit(clock),
       clock,
       crypto,

@@ -8,6 +8,7 @@ import type { Engine, Reason, SegmentRef } from '../ports.ts';
 import { idToHex } from '../session/base64.ts';
 import type { Joined, RangeMessage, ReadyOffer, RevocationMessage, Welcome } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
+import type { Stats } from '../stats/stats.ts';
 import type { Line } from '../transfer/line.ts';
 import { createDelivery } from './delivery.ts';
 import { inform } from './inform.ts';
@@ -19,6 +20,7 @@ import { createUpdates } from './updates.ts';
 
 export interface MembershipHost {
   line: Line;
+  stats: Stats;
   /** What the viewer holds and will want next, on the presentation timeline. */
   range(): RangeMessage | undefined;
   /** The segments that the engine will be asked for first. */
@@ -154,6 +156,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
         line: host.line,
+        stats: host.stats,
         credit: o.credit,
         hurry: session.hurry,
         ahead: delivery.ahead,

@@ -7,6 +7,7 @@ import type { Engine } from '../ports.ts';
 import type { SiteRules } from '../segment/index.ts';
 import type { Welcome } from '../session/messages.ts';
 import type { TrackerSession } from '../session/session.ts';
+import type { Stats } from '../stats/stats.ts';
 import type { AheadRules } from '../transfer/ahead.ts';
 import type { Credit } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
@@ -23,6 +24,8 @@ export interface EngineContext {
   uploads(): boolean;
   /** What is known of the line to the origin. */
   line: Line;
+  /** Where its segments came from, and what came before the engine was there. */
+  stats: Stats;
   /** How long requests may wait. */
   credit: Credit;
   /** What the site and the device say of fetching ahead. */

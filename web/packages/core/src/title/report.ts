@@ -1,10 +1,12 @@
 /** What one title has to report: what players observed, what links failed of, where segments came from. */
 
 import { add, type Figures, type Observation, type TitleSnapshot } from '../playback.ts';
-import type { Engine, EngineSnapshot, Reason } from '../ports.ts';
-import { createStats } from '../stats/stats.ts';
+import type { Engine, Reason } from '../ports.ts';
+import { createStats, type Stats } from '../stats/stats.ts';
 
 export interface Report {
+  /** Segments that came without the engine, and what it counts. */
+  readonly stats: Stats;
   observe(delta: Partial<Observation>): void;
   linkFailed(reason: string): void;
   /** A segment came from the origin without the engine. */
@@ -12,12 +14,11 @@ export interface Report {
   /** What has been counted since the last time, as the tracker's `stats` message has it. */
   take(engine: Pick<Engine, 'takeStats'> | undefined, last?: boolean): Figures & { interval_ms: number };
   /** Totals since the title was opened. */
-  totals(engine: EngineSnapshot | undefined): Pick<TitleSnapshot, 'totals' | 'playback' | 'linkFailures'>;
+  totals(): Pick<TitleSnapshot, 'totals' | 'playback' | 'linkFailures'>;
 }
 
 export function createReport(now: () => number): Report {
-  /** Segments that came without the engine. */
-  const own = createStats();
+  const stats = createStats();
   const total: Figures = {};
   let pending: Figures = {};
   let takenAt = now();
@@ -28,27 +29,26 @@ export function createReport(now: () => number): Report {
   };
 
   return {
+    stats,
     observe: (delta) => count(delta as Figures),
     linkFailed: (reason) => count({ link_failures: { [reason]: 1 } }),
     bypassed(bytes, reason) {
-      own.played(bytes);
-      own.segment('origin', reason);
+      stats.played(bytes);
+      stats.segment('origin', reason);
     },
     take(engine, last) {
       const interval_ms = Math.max(1, Math.round(now() - takenAt));
-      const taken = { interval_ms, link_failures: {}, ...(own.take() as unknown as Figures) };
+      const taken = { interval_ms, link_failures: {}, ...(stats.take() as unknown as Figures) };
       add(taken, pending);
       if (engine) add(taken, engine.takeStats(last) as unknown as Figures);
       pending = {};
       takenAt = now();
       return taken;
     },
-    totals(engine) {
-      const totals = own.totals();
-      if (engine) add(totals as unknown as Figures, engine.totals as unknown as Figures);
+    totals() {
       const { link_failures, ...playback } = total;
       return {
-        totals,
+        totals: stats.totals(),
         playback: { stalls: 0, stall_ms: 0, played_ms: 0, played_bits: 0, switches: 0, ...playback },
         linkFailures: { ...(link_failures as Figures) },
       };
