@@ -3,8 +3,7 @@
 import { complete, createCache } from './cache/cache.ts';
 import type { Disk } from './disk/disk.ts';
 import type { EngineDeps } from './enginedeps.ts';
-import { createEmitter } from './events.ts';
-import type { Engine, EngineEvents, Reason, SegmentResult } from './ports.ts';
+import type { Engine, Reason, SegmentResult } from './ports.ts';
 import { byeLeaving } from './protocol/peer.ts';
 import { decide } from './schedule/decide.ts';
 import { defaultPolicy } from './schedule/input.ts';
@@ -37,7 +36,7 @@ const defaultCacheBytes = 64 << 20;
 const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
-  const { clock, crypto, rules, line, stats, credit, title = '' } = deps;
+  const { clock, crypto, rules, line, stats, credit, emit, title = '' } = deps;
   const slowCredit = createSlowCredit(clock, credit);
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
@@ -50,7 +49,6 @@ export const createEngine = (deps: EngineDeps): Engine => {
   let seedLinking = false;
 
   const nowUs = () => Math.floor(clock.now() * 1000);
-  const { on, emit, clear } = createEmitter<EngineEvents>(() => stats.count('errors'));
   const cache = createCache(
     deps.cacheBytes ?? defaultCacheBytes,
     (id) => wanted(segments.byId.get(id)!),
@@ -361,7 +359,6 @@ export const createEngine = (deps: EngineDeps): Engine => {
       counters: { ...stats.counters },
       ...snapshotCache(cache, (id) => segments.byId.get(id)!.ref),
     }),
-    on,
     stop() {
       if (shared.stopped) return;
       shared.stopped = true;
@@ -374,7 +371,6 @@ export const createEngine = (deps: EngineDeps): Engine => {
       for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
       for (const p of linked()) p.drop('shutdown', byeLeaving);
       for (const id of [...cache.ids()]) cache.drop(id);
-      clear();
     },
   };
 };

@@ -293,8 +293,6 @@ export interface EngineEvents {
   contradiction: { url: string; segment: string };
   /** The engine turned itself off for this title. */
   off: { reason: Reason };
-  /** Something that the page should know; the title plays on. */
-  notice: { code: 'signed-urls'; message: string; hint: string };
 }
 
 /** Peer delivery of one joined title. */
@@ -329,7 +327,6 @@ export interface Engine {
   /** `last`: what was fetched ahead is not going to be played. */
   takeStats(last?: boolean): StatsDelta & PeersDelta;
   snapshot(): EngineSnapshot;
-  on<K extends keyof EngineEvents>(event: K, f: (detail: EngineEvents[K]) => void): () => void;
   /** Closes links, aborts fetches, forgets pieces. */
   stop(): void;
 }

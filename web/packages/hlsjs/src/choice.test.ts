@@ -4,6 +4,8 @@
  */
 import { afterEach, expect, test, vi } from 'vitest';
 import { createEngine } from '../../core/src/engine.ts';
+import { createEmitter } from '../../core/src/events.ts';
+import type { EngineEvents } from '../../core/src/ports.ts';
 import { Seed, swarmId } from '../../core/src/simulation/actors.ts';
 import { rules, Signer } from '../../core/src/simulation/film.ts';
 import { crypto, World } from '../../core/src/simulation/world.ts';
@@ -65,6 +67,7 @@ function addPeer(
 ): () => (string | undefined)[] {
   const line = createLine(world);
   const reasons: (string | undefined)[] = [];
+  const events = createEmitter<EngineEvents>(() => {});
   const engine = createEngine({
     clock: world,
     crypto,
@@ -76,11 +79,13 @@ function addPeer(
     swarm: swarmId,
     uploads: () => true,
     hurry: () => {},
+    emit: events.emit,
+    notice: () => {},
     policy: { background },
   });
   engine.setKeys([signer.verifyKey]);
   engine.setLinking(true, !background);
-  engine.on('segment', ({ result }) => {
+  events.on('segment', ({ result }) => {
     if (result.source === 'origin') reasons.push(result.reason);
   });
   const seed = new Seed(helper, network, film, signer);

@@ -4,7 +4,8 @@
  */
 import { afterEach, expect, test, vi } from 'vitest';
 import { createEngine } from '../../core/src/engine.ts';
-import type { PeerLink } from '../../core/src/ports.ts';
+import { createEmitter } from '../../core/src/events.ts';
+import type { EngineEvents, PeerLink } from '../../core/src/ports.ts';
 import { swarmId } from '../../core/src/simulation/actors.ts';
 import { Broadcast } from '../../core/src/simulation/broadcast.ts';
 import { rules, Signer } from '../../core/src/simulation/film.ts';
@@ -67,6 +68,7 @@ function setUp({ rate, seed }: Case) {
 /** Gives a player a seed that pushes all parts. Answers where its bytes came from. */
 function addSeed({ world, network, streams, player }: ReturnType<typeof setUp>) {
   const line = createLine(world);
+  const events = createEmitter<EngineEvents>(() => {});
   const engine = createEngine({
     clock: world,
     crypto,
@@ -78,11 +80,13 @@ function addSeed({ world, network, streams, player }: ReturnType<typeof setUp>) 
     swarm: swarmId,
     uploads: () => true,
     hurry: () => {},
+    emit: events.emit,
+    notice: () => {},
     loadSeldom: () => import('../../core/src/seldom.ts'),
   });
   engine.setKeys([signer.verifyKey]);
   const bytes = { origin: 0, seed: 0, peer: 0 };
-  engine.on('segment', ({ result }) => {
+  events.on('segment', ({ result }) => {
     for (const from of ['origin', 'seed', 'peer'] as const) bytes[from] += result.bytes[from];
   });
   const seed = new PartSeed(seedId, network, signer, streams);

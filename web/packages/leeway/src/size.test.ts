@@ -12,9 +12,7 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
   const twice = made.engine.inputs.filter((path) => made.script.inputs.includes(path));
   expect(twice.map((path) => path.replace('../core/src/', '')).sort()).toEqual([
     'browser/sleep.ts',
-    'events.ts',
     'link/address.ts',
-    'playback.ts',
     'ports.ts',
     'schedule/input.ts',
     'schedule/segment.ts',

@@ -1,7 +1,8 @@
 import { type Alarm, type Background, createBackground } from '../background/index.ts';
 import { createEngine } from '../engine.ts';
 import type { EngineDeps } from '../enginedeps.ts';
-import type { ByteRange, Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
+import { createEmitter } from '../events.ts';
+import type { ByteRange, Clock, Engine, EngineEvents, PeerLink, SegmentResult } from '../ports.ts';
 import { maxLength, virtualRanges } from '../segment/index.ts';
 import { createStats } from '../stats/stats.ts';
 import { createCredit } from '../transfer/credit.ts';
@@ -190,6 +191,7 @@ export class Viewer {
   onProgress?: (loaded: number) => void;
   /** Gives up what is being loaded. */
   abort = nothing;
+  readonly events = createEmitter<EngineEvents>(nothing);
   private position = 0;
   private bufferedMs = 0;
   private updatedAt = 0;
@@ -224,10 +226,12 @@ export class Viewer {
       swarm: swarmId,
       uploads: () => true,
       hurry: nothing,
+      emit: this.events.emit,
+      notice: nothing,
       ...deps,
     });
     this.engine.setKeys([signer.verifyKey]);
-    this.engine.on('unlink', (u) => this.unlinked.push({ ...u, at: network.world.now() }));
+    this.events.on('unlink', (u) => this.unlinked.push({ ...u, at: network.world.now() }));
   }
 
   /** As the membership has it: viewers make certificates themselves, and are waited for. */

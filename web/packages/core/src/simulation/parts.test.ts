@@ -21,7 +21,7 @@ describe('segments of 9 MiB', () => {
     const second = viewer();
     const loaded: number[] = [];
     const heard: string[] = [];
-    second.engine.on('segment', ({ url }) => heard.push(url));
+    second.events.on('segment', ({ url }) => heard.push(url));
     second.onProgress = (n) => loaded.push(n);
     await run(90_000);
     expect(viewers.map((v) => v.results.length)).toEqual([8, 8]);
@@ -60,7 +60,7 @@ describe('segments of 9 MiB', () => {
     await run(25_000);
     const second = viewer();
     let pieces = 0;
-    second.engine.on('piece', () => {
+    second.events.on('piece', () => {
       if (++pieces !== 300) return;
       seed.silent = true;
       queueMicrotask(() => first.engine.stop());

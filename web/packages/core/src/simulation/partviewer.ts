@@ -3,7 +3,8 @@
 import { type Background, createBackground } from '../background/index.ts';
 import { createEngine } from '../engine.ts';
 import type { EngineDeps } from '../enginedeps.ts';
-import type { Engine, PeerLink, SegmentResult } from '../ports.ts';
+import { createEmitter } from '../events.ts';
+import type { Engine, EngineEvents, PeerLink, SegmentResult } from '../ports.ts';
 import * as seldom from '../seldom.ts';
 import { createStats } from '../stats/stats.ts';
 import { createCredit } from '../transfer/credit.ts';
@@ -32,6 +33,7 @@ export class PartViewer {
   /** What it asks for are segments, and no parts. */
   segments = false;
   abort = nothing;
+  readonly events = createEmitter<EngineEvents>(nothing);
   private position = 0;
   private bufferedMs = 0;
   private updatedAt = 0;
@@ -63,11 +65,13 @@ export class PartViewer {
       swarm: swarmId,
       uploads: () => true,
       hurry: nothing,
+      emit: this.events.emit,
+      notice: nothing,
       loadSeldom: async () => seldom,
       ...deps,
     });
     this.engine.setKeys([signer.verifyKey]);
-    this.engine.on('unlink', (u) => this.unlinked.push(u));
+    this.events.on('unlink', (u) => this.unlinked.push(u));
   }
 
   addLink(link: PeerLink): void {

@@ -69,7 +69,7 @@ it('what the engine turned off stays off when the site is on again', async () =>
   for (const s of film.segments) film.replace(s.name, `other ${s.name}`);
   const late = viewer([seed], { agreement: { agrees() {}, differs: () => true } });
   const offs: string[] = [];
-  late.engine.on('off', ({ reason }) => offs.push(reason));
+  late.events.on('off', ({ reason }) => offs.push(reason));
   await run(20_000);
   expect(offs).toEqual(['policy']);
   late.engine.setOff('policy');

@@ -167,12 +167,12 @@ describe('what breaks', () => {
     const { viewer, run, seed } = setUp(film);
     const v = viewer([seed]);
     const offs: string[] = [];
-    v.engine.on('off', ({ reason }) => offs.push(reason));
+    v.events.on('off', ({ reason }) => offs.push(reason));
     await run(2_000);
     for (const s of film.segments) film.replace(s.name, `other ${s.name}`);
     // What the seed certified so far is the old content.
     const late = viewer([seed]);
-    late.engine.on('off', ({ reason }) => offs.push(reason));
+    late.events.on('off', ({ reason }) => offs.push(reason));
     await run(8_000);
     expect(late.engine.snapshot().totals.contradictions).toBeGreaterThan(0);
     // Whole segments of the old or of the new content, never a mixture: checked byte by byte below.

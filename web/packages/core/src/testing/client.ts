@@ -69,7 +69,7 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
         if (loads.failing) throw new Error('no script');
         return (context) => {
           contexts.push(context);
-          engines.push(new FakeEngine());
+          engines.push(new FakeEngine(context));
           return engines.at(-1)!;
         };
       },

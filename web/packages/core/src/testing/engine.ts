@@ -16,6 +16,7 @@ import type {
   VerifyKey,
 } from '../ports.ts';
 import { createStats } from '../stats/stats.ts';
+import type { EngineContext } from '../title/options.ts';
 
 const emptyStats = (): StatsDelta => createStats().totals();
 
@@ -42,7 +43,8 @@ export class FakeEngine implements Engine, Inspection {
       const { data, status } = await request.origin(signal, onProgress);
       return { data, status, source: 'origin', reason: 'urgent', bytes: { origin: data.byteLength, seed: 0, peer: 0 } };
     };
-  private readonly listeners = new Map<string, ((detail: never) => void)[]>();
+
+  constructor(private readonly context: Pick<EngineContext, 'emit'>) {}
 
   load(request: SegmentRequest, onProgress: ProgressFunction): ReturnType<Engine['load']> {
     this.loads.push(request);
@@ -94,12 +96,8 @@ export class FakeEngine implements Engine, Inspection {
       ranges: [],
     };
   }
-  on<K extends keyof EngineEvents>(event: K, f: (detail: EngineEvents[K]) => void): () => void {
-    this.listeners.set(event, [...(this.listeners.get(event) ?? []), f]);
-    return () => {};
-  }
   say<K extends keyof EngineEvents>(event: K, detail: EngineEvents[K]): void {
-    for (const f of this.listeners.get(event) ?? []) (f as (detail: EngineEvents[K]) => void)(detail);
+    this.context.emit(event, detail);
   }
   stop(): void {
     this.stopped = true;

@@ -4,7 +4,7 @@
  */
 
 import { createLinks, type Links } from '../link/links.ts';
-import type { Engine, Reason, SegmentRef } from '../ports.ts';
+import type { Engine, EngineEvents, Reason, SegmentRef } from '../ports.ts';
 import { idToHex } from '../session/base64.ts';
 import type { Joined, RangeMessage, ReadyOffer, RevocationMessage, Welcome } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
@@ -13,7 +13,7 @@ import type { Line } from '../transfer/line.ts';
 import { createDelivery } from './delivery.ts';
 import { inform } from './inform.ts';
 import { createNaming, type Naming, named } from './naming.ts';
-import type { CreateEngine, TitleOptions } from './options.ts';
+import type { CreateEngine, EngineContext, TitleOptions } from './options.ts';
 import { createScript } from './script.ts';
 import { createTimers } from './timers.ts';
 import { createUpdates } from './updates.ts';
@@ -147,6 +147,14 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     if (engine) inform(engine, message, session.serverOffsetMs);
   };
 
+  /** What the engine tells, as long as there is one. */
+  const heard: EngineContext['emit'] = (event, detail) => {
+    if (!engine) return;
+    events.emit(event, { manifest, ...detail } as never);
+    const { peer, banned } = detail as Partial<EngineEvents['unlink']>;
+    if (banned) links.avoid(peer!);
+  };
+
   const makeEngine = (create: CreateEngine, swarmHex: string) => {
     engine = create(
       {
@@ -160,16 +168,11 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         credit: o.credit,
         hurry: session.hurry,
         ahead: delivery.ahead,
+        notice: o.notice,
+        emit: heard,
       },
       environment,
     );
-    for (const event of ['segment', 'piece', 'link', 'unlink', 'contradiction', 'off'] as const) {
-      engine.on(event, (detail) => events.emit(event, { manifest, ...detail } as never));
-    }
-    engine.on('notice', ({ code, message, hint }) => o.notice(code, message, hint));
-    engine.on('unlink', ({ peer, banned }) => {
-      if (banned) links.avoid(peer);
-    });
     tell(welcome!);
     engine.setOff(delivery.off());
   };

@@ -3,7 +3,7 @@
 import type { Environment } from '../environment.ts';
 import type { Emitter, LeewayEvents, NoticeCode } from '../events.ts';
 import type { Inspection } from '../link/inspect.ts';
-import type { Engine } from '../ports.ts';
+import type { Engine, EngineEvents } from '../ports.ts';
 import type { SiteRules } from '../segment/index.ts';
 import type { Welcome } from '../session/messages.ts';
 import type { TrackerSession } from '../session/session.ts';
@@ -32,6 +32,10 @@ export interface EngineContext {
   ahead(): AheadRules;
   /** Another socket to the tracker, soon. */
   hurry(woke?: boolean): void;
+  /** Says something that the page should know; the title plays on. */
+  notice(code: NoticeCode, message: string, hint: string): void;
+  /** Tells the page, and the title itself. It never throws. */
+  emit<K extends keyof EngineEvents>(event: K, detail: EngineEvents[K]): void;
 }
 
 /** Makes a title's engine. It comes in a script of its own, once there is a picture (decision 0015). */

@@ -8,11 +8,11 @@ import { createUnlisted } from './unlisted.ts';
 const setUp = (title = '/film') => {
   const stats = createStats();
   const notices: { code: string; message: string }[] = [];
-  const shared = {
-    stats,
-    emit: (_: string, detail: { code: string; message: string }) => void notices.push(detail),
-  } as unknown as Shared;
-  const { heard } = createUnlisted(shared, { rules: new SiteRules({ name: 's', hosts: [] }), title });
+  const { heard } = createUnlisted({ stats } as unknown as Shared, {
+    rules: new SiteRules({ name: 's', hosts: [] }),
+    title,
+    notice: (code, message) => void notices.push({ code, message }),
+  });
   return { stats, notices, heard: (name: string) => heard({ name } as Segment) };
 };
 

@@ -10,6 +10,7 @@ export interface UnlistedHost {
   rules: SiteRules;
   /** The title's name. */
   title?: string;
+  notice(code: 'signed-urls', message: string, hint: string): void;
 }
 
 export type CreateUnlisted = (shared: Shared, host: UnlistedHost) => Unlisted;
@@ -35,16 +36,16 @@ const parametersOf = (name: string): string[] => [
   ),
 ];
 
-export const createUnlisted: CreateUnlisted = ({ stats, emit }, { rules, title = '' }) => {
+export const createUnlisted: CreateUnlisted = ({ stats }, { rules, title = '', notice }) => {
   const names = new Set<string>();
   let segments = 0;
 
   const say = (what: string, parameters: string[]) =>
-    emit('notice', {
-      code: 'signed-urls',
-      message: `${what} parameters that are probably one viewer's: ${parameters.join(', ')}. Such names are not shared.`,
-      hint: 'If they do not select content, add them to key.ignore_query of the site, or a preset to key.presets.',
-    });
+    notice(
+      'signed-urls',
+      `${what} parameters that are probably one viewer's: ${parameters.join(', ')}. Such names are not shared.`,
+      'If they do not select content, add them to key.ignore_query of the site, or a preset to key.presets.',
+    );
 
   if (rules.hasCredential(title)) say('The title carries', parametersOf(title));
 
