@@ -96,13 +96,13 @@ export const createBackground = (o: BackgroundOptions): Background => {
     add(link, source, peer = '') {
       const at = now();
       const sending = sender.add(at, link, source, tabs?.base(peer) ?? 0);
-      const lane = new Lane({ link, peer, sending, asked: receiver.open(at), beats, now, coarse, kick, later, beside });
-      lanes.add(lane);
-      lane.ended = () => {
+      const ended = (lane: Lane) => {
         tabs?.remember(peer, lane.base);
         lanes.delete(lane);
       };
-      lane.woken = () => sender.wake(sending);
+      const asked = receiver.open(at);
+      const lane = new Lane({ link, peer, sending, asked, beats, now, coarse, kick, later, beside, ended });
+      lanes.add(lane);
       lane.wake();
       return lane;
     },
@@ -138,6 +138,8 @@ interface LaneOptions {
   later(us: number): void;
   /** So many bytes went out outside the controller. */
   beside(size: number): void;
+  /** The lane closes. */
+  ended(lane: Lane): void;
 }
 
 /** What came with a message, until it is known when. */
@@ -150,13 +152,10 @@ interface Came {
 /** One link: sends, acknowledges, and counts what was asked for. */
 class Lane implements BackgroundLane {
   readonly peer: string;
-  ended?: () => void;
-  woken?: () => void;
   #o: LaneOptions;
   #acker = new Acker();
   #arrivals = new Arrivals();
   #came: Came[] = [];
-  #closed = false;
 
   constructor(o: LaneOptions) {
     this.#o = o;
@@ -169,9 +168,13 @@ class Lane implements BackgroundLane {
     return measured ? base : 0;
   }
 
+  get #closed(): boolean {
+    return this.#o.sending.closed;
+  }
+
   wake(): void {
     if (this.#closed) return;
-    this.woken?.();
+    this.#o.sending.wake();
     this.#o.kick();
   }
 
@@ -258,8 +261,7 @@ class Lane implements BackgroundLane {
 
   close(): void {
     if (this.#closed) return;
-    this.ended?.();
-    this.#closed = true;
+    this.#o.ended(this);
     this.#o.sending.close();
     this.#o.asked.close();
     this.#o.kick(); // what it had in flight is room for others

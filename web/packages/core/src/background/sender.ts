@@ -67,7 +67,7 @@ export class Sender {
 
   /** Takes a link in that may have something again. */
   wake(lane: SendingLane): void {
-    if (!lane.closed && !this.#active.includes(lane)) this.#active.push(lane);
+    if (!this.#active.includes(lane)) this.#active.push(lane);
   }
 
   drop(lane: SendingLane): void {
@@ -150,6 +150,11 @@ export class SendingLane {
     this.path = path;
     this.#sender = sender;
     this.#link = link;
+  }
+
+  /** It may have something again. */
+  wake(): void {
+    this.#sender.wake(this);
   }
 
   /** A message of the ack channel; false: it is none, or says what cannot be. */
