@@ -154,6 +154,21 @@ func (k *checker) pictures(c *Config) {
 	}
 }
 
+// bound is one of a number, from below.
+type bound struct {
+	key          string
+	value, least int64
+	meaning      string
+}
+
+func (k *checker) bounds(all []bound) {
+	for _, b := range all {
+		if b.value < b.least {
+			k.complain(b.key, "%d is below %d (%s)", b.value, b.least, b.meaning)
+		}
+	}
+}
+
 func (k *checker) numbers(c *Config) {
 	for _, d := range []struct {
 		key          string
@@ -171,11 +186,7 @@ func (k *checker) numbers(c *Config) {
 			k.complain(d.key, "%s is below %s", d.value, d.least)
 		}
 	}
-	for _, n := range []struct {
-		key          string
-		value, least int64
-		meaning      string
-	}{
+	k.bounds([]bound{
 		{"up.origin_rate", int64(c.Up.OriginRate), 0, "bytes per second; 0 is unshaped"},
 		{"up.control_group_permille", int64(c.Up.Control), 0, "of a thousand viewers"},
 		{"tracker.max_sessions", int64(c.Tracker.MaxSessions), 1, "sessions"},
@@ -195,11 +206,7 @@ func (k *checker) numbers(c *Config) {
 		{"seed.rate", c.Seed.Rate, 0, "bytes per second; 0 is unlimited"},
 		{"seed.daily_bytes", c.Seed.DailyBytes, 0, "bytes; 0 is unlimited"},
 		{"seed.look_ahead", int64(c.Seed.LookAhead), 0, "segments"},
-	} {
-		if n.value < n.least {
-			k.complain(n.key, "%d is below %d (%s)", n.value, n.least, n.meaning)
-		}
-	}
+	})
 	if c.Seed.SessionFactor < 1 {
 		k.complain("seed.session_factor", "%g is below 1, less than a viewer needs to play", c.Seed.SessionFactor)
 	}

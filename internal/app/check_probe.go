@@ -8,19 +8,11 @@ import (
 
 // probe checks the network check's server.
 func (k *checker) probe(c ProbeConfig) {
-	for _, n := range []struct {
-		key          string
-		value, least int64
-		meaning      string
-	}{
+	k.bounds([]bound{
 		{"probe.max_tests", int64(c.MaxTests), 1, "tests"},
 		{"probe.max_per_address", int64(c.MaxPerAddress), 1, "tests"},
 		{"probe.daily_bytes", c.DailyBytes, 1 << 20, "bytes; a test costs 64 KiB and what it sends"},
-	} {
-		if n.value < n.least {
-			k.complain(n.key, "%d is below %d (%s)", n.value, n.least, n.meaning)
-		}
-	}
+	})
 	if _, err := probeAnnounced(c.Announce); err != nil {
 		k.complain("probe.announce", "%v", err)
 	}

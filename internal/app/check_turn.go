@@ -76,11 +76,7 @@ func (k *checker) relayNumbers(t TurnConfig) {
 	if t.Drain < 0 {
 		k.complain("turn.drain", "%s is below 0s", t.Drain)
 	}
-	for _, n := range []struct {
-		key          string
-		value, least int64
-		meaning      string
-	}{
+	k.bounds([]bound{
 		{"turn.sockets", int64(t.Sockets), 0, "sockets; 0 is one a processor"},
 		{"turn.max_allocations", int64(t.MaxAllocations), 1, "allocations"},
 		{"turn.max_per_user", int64(t.MaxPerUser), 1, "allocations"},
@@ -88,9 +84,5 @@ func (k *checker) relayNumbers(t TurnConfig) {
 		{"turn.max_connections", int64(t.MaxConnections), 1, "connections"},
 		{"turn.rate", t.Rate, 0, "bytes per second; 0 is unlimited"},
 		{"turn.allocation_rate", t.AllocationRate, 0, "bytes per second; 0 is unlimited"},
-	} {
-		if n.value < n.least {
-			k.complain(n.key, "%d is below %d (%s)", n.value, n.least, n.meaning)
-		}
-	}
+	})
 }
