@@ -112,11 +112,11 @@ const summary = ({ figures }: Results) => {
   const [freeDown, freeUp] = [figureOf(figures, 'free_capacity', 'down'), figureOf(figures, 'free_capacity', 'up')];
   const loaded = figureOf(figures, 'loaded_rtt');
   const words = [
-    down !== undefined && `${rate(down).join(' ')} down`,
-    up !== undefined && `${rate(up).join(' ')} up`,
-    freeDown !== undefined && `${rate(freeDown).join(' ')} free down`,
-    freeUp !== undefined && `${rate(freeUp).join(' ')} free up`,
-    loaded !== undefined && `${time(loaded).join(' ')} for a round trip while busy`,
+    down !== undefined && `${rate(down).join('\u00a0')} down`,
+    up !== undefined && `${rate(up).join('\u00a0')} up`,
+    freeDown !== undefined && `${rate(freeDown).join('\u00a0')} free down`,
+    freeUp !== undefined && `${rate(freeUp).join('\u00a0')} free up`,
+    loaded !== undefined && `${time(loaded).join('\u00a0')} for a round trip while busy`,
   ];
   return words.filter(Boolean).join(', ') || 'What is free is measured by a data channel, and none opens';
 };

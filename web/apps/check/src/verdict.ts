@@ -108,7 +108,7 @@ function requests(figures: readonly Figure[]): string | undefined {
   const all = figures.filter(({ name }) => name === 'request_responsiveness').map(({ value }) => value);
   if (all.length === 0) return undefined;
   const least = Math.min(...all);
-  return `In the middle of a transfer a request is answered in ${words(time(60 / least))} (${Math.round(least)} a minute).`;
+  return `In the middle of a transfer a request is answered in ${words(time(60 / least))} (${Math.round(least).toLocaleString('en')} a minute).`;
 }
 
 /** What other traffic left of the line, which says nothing of the line where there was much of it. */
