@@ -73,7 +73,7 @@ func (r *refusals) answer(reply, request []byte, client net.Addr) []byte {
 // unauthorized is a reply to request with code 401 in place of one with 400; nil: reply is another one, or request had no nonce.
 func unauthorized(reply, request []byte, realm string) []byte {
 	was, asked := &stun.Message{Raw: reply}, &stun.Message{Raw: request}
-	if was.Decode() != nil || asked.Decode() != nil || was.TransactionID != asked.TransactionID {
+	if was.Decode() != nil || asked.Decode() != nil || was.TransactionID != asked.TransactionID || was.Type.Class != stun.ClassErrorResponse {
 		return nil
 	}
 	var code stun.ErrorCodeAttribute
