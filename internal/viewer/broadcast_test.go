@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/swarm"
 )
 
@@ -23,6 +25,7 @@ type broadcast struct {
 	undated  bool                     // the playlist says nothing of the wall clock
 	name     func(r, seq int) string  // of a segment; nil: seg-<seq>.ts
 	stale    func(r int, now int) int // the playlist that a cache shows; nil: that of now
+	signed   map[string][]byte        // what a packager has signed, by path; nil: it signs nothing
 }
 
 // kept is how many segments an origin still has that have left the playlist.
@@ -59,7 +62,25 @@ func (b *broadcast) get(path string) (data []byte, is bool) {
 	if n, _ := fmt.Sscanf(path, "/media/film/%d/index.m3u8", &r); n == 1 && strings.HasSuffix(path, ".m3u8") {
 		return b.list(r), true
 	}
+	if b.signed != nil && strings.HasSuffix(path, "index.m3u8"+certificate.ListSuffix) {
+		return b.signatures(r), true
+	}
 	return nil, false
+}
+
+// signatures is the packager's list of a playlist: it names what the playlist names.
+func (b *broadcast) signatures(r int) []byte {
+	var entries [][]byte
+	edge := b.edge()
+	for seq := max(0, edge-b.window); seq < edge; seq++ {
+		path := fmt.Sprintf("/media/film/%d/seg-%d.ts", r, seq)
+		if b.signed[path] == nil {
+			life := time.Duration(b.window)*b.duration + 10*time.Minute
+			b.signed[path] = short(later(worldBegin.Add(-time.Minute), b.published(seq)), life, segment.WholeName(path), b.film.files[path])
+		}
+		entries = append(entries, b.signed[path])
+	}
+	return listOf(entries...)
 }
 
 func (b *broadcast) list(r int) []byte {
@@ -118,8 +139,10 @@ type crowd struct {
 	segment        time.Duration
 	window         int // segments
 	length, within time.Duration
+	watch          time.Duration // a viewer leaves after it; 0: at the end
 	seed           uint64
 	alone          bool
+	signed         bool // a packager signs the stream
 }
 
 // aired is what came of it.
@@ -138,6 +161,10 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 	s.film.node.delay, s.seed.node.delay = 0, 0
 	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6
 	s.tracker.home = swarm.New()
+	if c.signed {
+		s.film.live.signed = map[string][]byte{}
+		s.tracker.keys = append(s.tracker.keys, packagerVerifyKey())
+	}
 	a := audience{viewers: c.viewers, film: c.length, within: c.within, seed: c.seed, lines: homeLines}
 	for _, p := range a.plans() {
 		s.w.run(p.arrive - s.w.now.Sub(worldBegin))
@@ -146,10 +173,13 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 			if p.leaveAfter > 0 {
 				cfg.Leave = min(cfg.Leave, p.leaveAfter)
 			}
+			if c.watch > 0 {
+				cfg.Leave = min(cfg.Leave, c.watch)
+			}
 			if c.alone {
 				cfg.Tracker = ""
 			}
-		})
+		}).line = homeLines[p.line].name
 	}
 	s.w.run(c.length + c.within + 10*time.Second - s.w.now.Sub(worldBegin))
 	s.check()

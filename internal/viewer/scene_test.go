@@ -26,6 +26,8 @@ type actor struct {
 	*Viewer
 	node    *node
 	results []*Result
+	came    []time.Time // of results
+	line    string      // what it is called
 	wrong   int
 	notices []string
 	ports   Ports
@@ -61,7 +63,7 @@ func (s *scene) viewer(l access, change func(*Config)) *actor {
 		URL: filmURL, Tracker: "ws://tracker.test/", Rand: rand.New(rand.NewPCG(1, uint64(n))),
 		OnNotice: func(code, _ string) { a.notices = append(a.notices, code) },
 		OnSegment: func(r *Result) {
-			a.results = append(a.results, r)
+			a.results, a.came = append(a.results, r), append(a.came, s.w.now)
 			if !s.film.correct(r) {
 				a.wrong++
 			}

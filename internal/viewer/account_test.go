@@ -1,0 +1,112 @@
+package viewer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// joinSegments is how many segments a viewer of a live stream asks for at once when it comes: those between its playhead and the edge.
+const joinSegments = 3
+
+// account is where the bytes of a live audience came from, in shares of all of them, and how its segments travelled.
+type account struct {
+	all                int64
+	peer, copied, more int64            // of viewers; of the seed, the first copy of each segment and what it sent beside that
+	joined             int64            // of the origin, as a viewer came
+	origin             map[string]int64 // of the origin later, by reason
+	asked, took        map[string][]time.Duration
+}
+
+// account makes the account of a scene with a broadcast.
+func (s *scene) account() account {
+	a := account{origin: map[string]int64{}, asked: map[string][]time.Duration{}, took: map[string][]time.Duration{}}
+	seeded := map[string]int64{}
+	for _, v := range s.viewers {
+		for n, r := range v.results {
+			a.all += int64(r.Len())
+			a.peer += r.Bytes[FromPeer]
+			seeded[r.URL] += r.Bytes[FromSeed]
+			switch origin := r.Bytes[FromOrigin]; {
+			case n < joinSegments:
+				a.joined += origin
+			default:
+				a.origin[string(r.Reason)] += origin
+			}
+			var level, seq int
+			if _, err := fmt.Sscanf(path(r.URL), "/media/film/%d/seg-%d.ts", &level, &seq); err == nil && n >= joinSegments {
+				asked := v.came[n].Add(-r.Took)
+				a.asked[v.line] = append(a.asked[v.line], asked.Sub(s.film.live.published(seq)))
+				a.took[v.line] = append(a.took[v.line], r.Took)
+			}
+		}
+	}
+	for url, n := range seeded {
+		one := min(n, int64(len(s.film.files[path(url)])))
+		a.copied += one
+		a.more += n - one
+	}
+	return a
+}
+
+// report hands the account to the benchmark.
+func (a account) report(b *testing.B) {
+	share := func(n int64) float64 { return 100 * float64(n) / float64(a.all) }
+	b.ReportMetric(share(a.peer), "peers-%")
+	b.ReportMetric(share(a.copied), "seed-once-%")
+	b.ReportMetric(share(a.more), "seed-again-%")
+	b.ReportMetric(share(a.joined), "origin-join-%")
+	for reason, n := range a.origin {
+		if n > 0 {
+			b.ReportMetric(share(n), "origin-"+reason+"-%")
+		}
+	}
+	for line, list := range a.asked {
+		slices.Sort(list)
+		slices.Sort(a.took[line])
+		b.ReportMetric(float64(list[len(list)/2].Milliseconds()), line+"-asked-ms")
+		b.ReportMetric(float64(a.took[line][len(list)/2].Milliseconds()), line+"-took-ms")
+		b.ReportMetric(float64(a.took[line][len(list)*9/10].Milliseconds()), line+"-took-p90-ms")
+	}
+}
+
+func (a *account) add(o account) {
+	if a.origin == nil {
+		*a = o
+		return
+	}
+	a.all, a.peer, a.copied, a.more, a.joined = a.all+o.all, a.peer+o.peer, a.copied+o.copied, a.more+o.more, a.joined+o.joined
+	for reason, n := range o.origin {
+		a.origin[reason] += n
+	}
+	for line := range o.asked {
+		a.asked[line] = append(a.asked[line], o.asked[line]...)
+		a.took[line] = append(a.took[line], o.took[line]...)
+	}
+}
+
+// benched is the audience of `bench swarm --case live-12` in virtual time: twelve viewers that come within 30 s and stay for 75 s, at a
+// stream that is signed as `leeway up` signs it.
+func benched(seed uint64) crowd {
+	const watch = 75 * time.Second
+	return crowd{viewers: 12, segment: 2 * time.Second, window: 15, length: watch, within: 30 * time.Second, watch: watch, seed: seed, signed: true}
+}
+
+// BenchmarkLiveAccount says where the bytes of that audience came from, with the packager's lists and without.
+func BenchmarkLiveAccount(b *testing.B) {
+	for _, signed := range []bool{true, false} {
+		b.Run(fmt.Sprintf("signed=%v", signed), func(b *testing.B) {
+			for b.Loop() {
+				var sum account
+				for seed := range uint64(6) {
+					c := benched(seed + 1)
+					c.signed = signed
+					s, _ := c.play(b)
+					sum.add(s.account())
+				}
+				sum.report(b)
+			}
+		})
+	}
+}
