@@ -32,6 +32,21 @@ func TestALiveStreamIsPlayedAtItsEdge(t *testing.T) {
 	}
 }
 
+// TestAPlayheadThatKeepsItsPaceIsAlwaysAsFarBehind, whenever it is looked at: after the seek the end of a segment is played between two
+// looks, which are made when a segment comes.
+func TestAPlayheadThatKeepsItsPaceIsAlwaysAsFarBehind(t *testing.T) {
+	s := newScene(t, onAir(40, 100_000))
+	a := s.viewer(fast, func(c *Config) { alone(c); c.Seeks = []Seek{{After: 5 * time.Second, To: 14_300 * time.Millisecond}} })
+	s.w.run(10 * time.Second)
+	from := a.now()
+	s.w.run(20 * time.Second)
+	to := a.now()
+	mean := (to.Stats.LiveLag - from.Stats.LiveLag) * 1000 / (to.Stats.LiveMs - from.Stats.LiveMs)
+	if d := mean - to.LagMs; d < -2 || d > 2 || from.LagMs != to.LagMs || to.Stats.Stalls > 0 {
+		t.Errorf("%d ms behind on average, %d and %d ms at the ends, %d stalls", mean, from.LagMs, to.LagMs, to.Stats.Stalls)
+	}
+}
+
 // TestAPlayheadThatFallsOutOfTheWindowLeapsToTheEdge, and no sooner than what it was to play has gone.
 func TestAPlayheadThatFallsOutOfTheWindowLeapsToTheEdge(t *testing.T) {
 	s := newScene(t, onAir(120, 100_000))

@@ -196,7 +196,8 @@ func (p *player) look() {
 		step := min(until, to) - at
 		at += step
 		p.seen.played(step, shown)
-		p.seen.behind(step, p.tracks[0].live.latency(at))
+		// It was there before now.
+		p.seen.behind(step, p.tracks[0].live.latency(at)-time.Duration(float64(to-at)/p.head.speed()))
 	}
 	p.head.put(to)
 	p.seen.count()
