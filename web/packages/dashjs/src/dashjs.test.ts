@@ -187,6 +187,28 @@ describe('a player', () => {
     expect(await list).toMatchObject({ status: 200, unshared: true });
   });
 
+  test('times what the origin sends by its rate after the first look, which finds bytes already', async () => {
+    const { clock, player, opened, attach } = setUp();
+    attach();
+    const { customData } = player.ask();
+    const measured = async (first: number) => {
+      const fetched = opened[0]!.request!.origin(new AbortController().signal, () => {});
+      const loader = FakeLoader.made.at(-1)!;
+      clock.time += 50;
+      loader.request.customData.onprogress?.({ loaded: first, total: 1_000, lengthComputable: true });
+      clock.time += 75;
+      loader.answer(200, 1_000);
+      return (await fetched).transferMs;
+    };
+    expect(await measured(250)).toBe(100);
+    // What little came later says nothing: the core takes what it saw itself.
+    expect(await measured(900)).toBeUndefined();
+    opened[0]!.bps = 80_000;
+    opened[0]!.resolve({ data: new ArrayBuffer(1_000), source: 'origin', bytes: bytes(1_000, 0) });
+    await settle();
+    expect(customData.onprogress.mock.lastCall![0]).toMatchObject({ loaded: 1_000, time: 100, noTrace: false });
+  });
+
   test('lets go of a segment, and ends one that takes too long', () => {
     const { clock, player, opened, attach } = setUp();
     attach();

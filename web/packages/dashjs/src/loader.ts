@@ -3,6 +3,7 @@
 import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
 import type { CommonRequest, CommonResponse, FragmentRequest, Load, MakeLoader, PlayerLike } from './dashjs.ts';
 import { rangeOf, upcomingOf } from './position.ts';
+import { createTiming } from './timing.ts';
 
 export interface LoaderContext {
   player: PlayerLike;
@@ -74,7 +75,7 @@ function fetchOrigin(
   return new Promise((resolve, reject) => {
     const loader = plain();
     const response: CommonResponse = {};
-    let firstAt = 0;
+    const timing = createTiming(clock);
     const abort = () => {
       loader.abort();
       reject(response);
@@ -84,13 +85,13 @@ function fetchOrigin(
     const customData: CommonRequest['customData'] = {
       ...request.customData,
       onprogress({ loaded, total }) {
-        firstAt ||= clock.now();
+        timing.saw(loaded);
         onProgress(loaded, total);
       },
       onloadend() {
         const { status = 0, url = request.url, headers = {}, data } = response;
         if (status < 200 || status > 299 || !data) return reject(response);
-        const transferMs = firstAt ? clock.now() - firstAt : undefined;
+        const transferMs = timing.ms(data.byteLength);
         const unshared = /(^|,)\s*no-store\s*(,|=|$)/i.test(headers['cache-control'] ?? '');
         resolve({ data, status, url, transferMs, unshared, response });
       },
@@ -161,7 +162,7 @@ function share(
       if (over) return;
       const pure = bytes.seed + bytes.peer === 0 ? last : undefined;
       const bps = playback.capacity();
-      const ms = pure && !crowded ? pure.transferMs : bps && (data.byteLength * 8000) / bps;
+      const ms = (!crowded && pure?.transferMs) || (bps && (data.byteLength * 8000) / bps);
       sample(data.byteLength, ms, customData.onprogress);
       end({ url: request.url, status: 200, headers: {}, ...pure?.response, data });
     },
@@ -178,16 +179,15 @@ function counted({ clock, playback }: LoaderContext, load: Load): Load {
   return (request, response) => {
     const { customData } = request;
     const { onloadend, onprogress } = customData;
-    let firstAt = 0;
+    const timing = createTiming(clock);
     let bytes = 0;
     customData.onprogress = (event) => {
-      firstAt ||= clock.now();
+      timing.saw(event.loaded);
       bytes = event.loaded;
       onprogress?.(event);
     };
     customData.onloadend = () => {
-      if (/Segment$/.test(customData.request.type))
-        playback()?.bypass(bytes, firstAt ? clock.now() - firstAt : undefined);
+      if (/Segment$/.test(customData.request.type)) playback()?.bypass(bytes, timing.ms(bytes));
       onloadend?.();
     };
     return load(request, response);

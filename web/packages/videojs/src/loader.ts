@@ -7,6 +7,7 @@
 import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
 import { type Place, refOf, upcomingOf } from './position.ts';
 import { createRequest } from './request.ts';
+import { createTiming } from './timing.ts';
 import type { VhsHandler, VhsXhr, VideojsLike, Xhr, XhrCallback, XhrOptions, XhrRequest } from './videojs.ts';
 
 /** What is known of a request: whose it is, and of which segment. */
@@ -53,7 +54,7 @@ function createOrigin(send: Xhr, clock: Clock, options: XhrOptions) {
     new Promise<OriginResult>((resolve, reject) => {
       signal.throwIfAborted();
       const startedAt = clock.now();
-      let firstAt = 0;
+      const timing = createTiming(clock);
       const headers = { ...options.headers, ...(part && { Range: `bytes=${part.first}-${part.last}` }) };
       const request = send({ ...options, headers }, (...told) => {
         const [error, { statusCode, headers: received = {} }] = told;
@@ -66,12 +67,12 @@ function createOrigin(send: Xhr, clock: Clock, options: XhrOptions) {
           data,
           status: statusCode,
           url: request.responseURL || options.uri,
-          ...(firstAt && { transferMs: clock.now() - firstAt }),
+          transferMs: timing.ms(data.byteLength),
           unshared: /(^|,)\s*no-store\s*(,|=|$)/i.test(received['cache-control'] ?? ''),
         });
       });
       request.addEventListener('progress', ({ loaded, total }) => {
-        firstAt ||= clock.now();
+        timing.saw(loaded);
         onProgress(loaded, total);
       });
       const abort = () => {
@@ -148,16 +149,14 @@ export function createXhr(videojs: VideojsLike, previous: VhsXhr, clock: Clock, 
 
 /** What the player fetches itself, for the statistics. */
 function pass(send: Xhr, clock: Clock, playback: Playback, options: XhrOptions, callback: XhrCallback): XhrRequest {
-  let firstAt = 0;
+  const timing = createTiming(clock);
   const request = send(options, (error, response, body) => {
     const { response: data } = request;
     if (!error && data instanceof ArrayBuffer) {
-      playback.bypass(data.byteLength, firstAt ? clock.now() - firstAt : undefined);
+      playback.bypass(data.byteLength, timing.ms(data.byteLength));
     }
     callback(error, response, body);
   });
-  request.addEventListener('progress', () => {
-    firstAt ||= clock.now();
-  });
+  request.addEventListener('progress', ({ loaded }) => timing.saw(loaded));
   return request;
 }
