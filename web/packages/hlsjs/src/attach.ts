@@ -107,10 +107,7 @@ function attachPlayer(leeway: Leeway, hls: HlsLike, options: AttachOptions): () 
     if (!attached.delete(hls)) return;
     for (const [event, f] of Object.entries(listeners)) hls.off(event, f);
     // Another script may have wrapped ours since; then it stays, and lets everything pass.
-    if (config.fLoader === ours) {
-      if (before) config.fLoader = before;
-      else delete config.fLoader;
-    }
+    if (config.fLoader === ours) config.fLoader = before;
     playback?.close();
     playback = undefined;
     release();

@@ -14,6 +14,7 @@ interface Element {
   crossOrigin: string;
   nonce: string;
   onerror(): void;
+  onload(): void;
 }
 
 /** Made once: it takes seconds. */
@@ -24,6 +25,8 @@ const own = 'https://video.example.com/static/leeway.js';
 class Page {
   /** Script elements that were put into the page. */
   readonly elements: Element[] = [];
+  /** Those that were taken out again. */
+  readonly removed: Element[] = [];
   readonly sent: Record<string, unknown>[] = [];
   readonly hlsListeners = new Map<string, (event: string, data: unknown) => void>();
   readonly mediaListeners = new Map<string, (event: { type: string }) => void>();
@@ -49,7 +52,11 @@ class Page {
     this.window = {
       document: {
         currentScript: { dataset: { tracker: 'wss://t.example.com', site: 'demo' }, src: own, nonce: 'abc' },
-        createElement: () => ({}),
+        createElement: () => ({
+          remove(this: Element) {
+            page.removed.push(this);
+          },
+        }),
         head: { append: (element: Element) => void this.elements.push(element) },
         readyState: 'complete',
         visibilityState: 'visible',
@@ -83,6 +90,7 @@ class Page {
   run(element: Element, code: string) {
     (this.window.document as { currentScript: unknown }).currentScript = element;
     runInNewContext(code, this.window);
+    element.onload();
   }
 
   hls() {
@@ -185,6 +193,8 @@ test('the packed scripts find the player, join, and fetch and run the engine', a
   await new Promise(setImmediate);
   expect(page.elements[1]).toMatchObject({ src: `https://t.example.com/${name}`, integrity, nonce: 'abc' });
   page.run(page.elements[1]!, engine.code);
+  // Nothing is left of it in the page.
+  expect(page.removed).toEqual([page.elements[1]]);
   await new Promise(setImmediate);
 
   const leeway = page.window.leeway as Global;

@@ -27,6 +27,14 @@ export interface PartScript<T> extends Script<T> {
 }
 
 const media = { deadlineMs, observePlayback };
+const more = {
+  media,
+  /** The page has what it had: what the script left is in hand, or it left nothing. */
+  onload(this: HTMLScriptElement) {
+    this.remove();
+    this.onerror!('');
+  },
+};
 
 /** Loads a part: from beside this script, else from the tracker. */
 export async function loadPart<T>(tracker: string, part: Part): Promise<T> {
@@ -35,9 +43,9 @@ export async function loadPart<T>(tracker: string, part: Part): Promise<T> {
   const file = `leeway-${buildVersion}-${part}.js?${integrity.slice(-9)}`;
   const host = tracker.replace(/^ws/i, 'http');
   const [beside, there] = [own?.src || host, host].map((base) => new URL(file, base).href) as [string, string];
-  return fetchFrom<T>(beside, integrity, { media }).catch((error) => {
+  return fetchFrom<T>(beside, integrity, more).catch((error) => {
     if (beside === there) throw error;
-    return fetchFrom<T>(there, integrity, { media });
+    return fetchFrom<T>(there, integrity, more);
   });
 }
 
