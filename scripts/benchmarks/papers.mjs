@@ -179,12 +179,20 @@ const origin = (results) => {
   ].join(' ');
 };
 
+/** The papers' units for those of the benches. */
+const turned = { s: [1000, 'ms'], 'MB/s': [8, 'Mbit/s'] };
+const inPapersUnit = (f) => {
+  const [factor, unit] = turned[f.unit] ?? [1, f.unit];
+  return { ...f, unit, median: f.median * factor, min: f.min * factor, max: f.max * factor };
+};
+
 const others = (results, { heading, about, rows }) =>
   [
     `## ${heading}`,
     about,
     table(['', 'what', 'paper', 'ours', 'case'], rows.map(([id, what, paper, name, figure, unit]) => {
-      const f = look(results, name, figure);
+      const found = look(results, name, figure);
+      const f = found && inPapersUnit(found);
       return [id, what, paper, f ? `${cell(f)} ${f.unit || unit}`.trim() : nothing, f ? `\`${name}\`` : ''];
     })),
   ].join('\n\n');
