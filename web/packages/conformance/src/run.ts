@@ -32,7 +32,7 @@ export async function runCell(bench: Bench, adapter: Adapter, name: CaseName): P
   const cell = { adapter: adapter.name, case: name, browser: bench.browser.name };
   const why = skipped(adapter, name, bench.browser.name);
   if (why) return { ...cell, result: 'skipped', reason: why };
-  const scene = Scene.open(bench, adapter, `/kit/${cells++}-${process.pid}/`, one.scene);
+  const scene = await Scene.open(bench, adapter, `/kit/${cells++}-${process.pid}/`, one.scene);
   try {
     const { wrong, figures } = await one.run(scene);
     if (wrong.length === 0) return { ...cell, result: 'passes', figures };

@@ -51,8 +51,7 @@ const skips: Adapter['skips'] = {
   'aes-128': ofHls,
   'key-rotation': ofHls,
   discontinuities: ofHls,
-  live: 'the kit makes no dynamic MPD',
-  'low-latency': 'the kit makes no dynamic MPD',
+  'low-latency': 'the kit has no MPD of low latency',
 };
 
 export const dashjs52 = defineAdapter({

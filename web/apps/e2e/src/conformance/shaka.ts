@@ -47,7 +47,6 @@ const skips: Adapter['skips'] = {};
 export const shakaHls = defineAdapter({ name: 'Shaka 5.2', format: 'hls', scripts: [script], play, skips });
 
 const ofHls = 'a case of HLS';
-const noMpd = 'the kit makes no dynamic MPD';
 
 export const shakaDash = defineAdapter({
   name: 'Shaka 5.2 DASH',
@@ -59,7 +58,6 @@ export const shakaDash = defineAdapter({
     'aes-128': ofHls,
     'key-rotation': ofHls,
     discontinuities: ofHls,
-    live: noMpd,
-    'low-latency': noMpd,
+    'low-latency': 'the kit has no MPD of low latency',
   },
 });

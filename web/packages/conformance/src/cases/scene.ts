@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Adapter } from '../adapter.ts';
 import type { Asker, Bench, Fault, OriginRequest } from '../bench.ts';
 import { clearKey, type Fixture, fixtures } from '../fixtures/recipe.ts';
-import { Media, type MediaOptions } from '../origin/media.ts';
+import { type Folder, Media, type MediaOptions } from '../origin/media.ts';
+import { Packager } from '../origin/packager.ts';
 import { assetsOf, type PageOptions, pageHtml, type Setting } from '../page/html.ts';
 import { pause, View } from './view.ts';
 
@@ -21,27 +22,24 @@ const bufferSeconds = 8;
 
 export class Scene {
   readonly fixture: Fixture;
-  readonly media: Media;
   private readonly views: View[] = [];
-  private readonly undo: (() => void)[] = [];
+  private readonly undo: (() => unknown)[] = [];
 
   private constructor(
     readonly adapter: Adapter,
     private readonly bench: Bench,
     private readonly prefix: string,
     private readonly options: SceneOptions,
+    readonly media: Folder,
   ) {
-    const fixture: Fixture = fixtures[options.fixture];
-    // What is not of one container is the same in CMAF.
-    this.fixture = adapter.format === 'dash' && !fixture.dash ? fixtures.cmaf : fixture;
-    const { live, lowLatency } = options;
-    const time = { now: () => performance.now(), wait: pause };
-    this.media = new Media(bench.fixtures, this.fixture, { ...time, live, lowLatency });
+    this.fixture = media.fixture;
   }
 
   /** Opens a cell's folder: `prefix` is a path of its own, so that nothing of another cell is in a cache. */
-  static open(bench: Bench, adapter: Adapter, prefix: string, options: SceneOptions): Scene {
-    const scene = new Scene(adapter, bench, prefix, options);
+  static async open(bench: Bench, adapter: Adapter, prefix: string, options: SceneOptions): Promise<Scene> {
+    const media = await folder(bench, adapter, options);
+    const scene = new Scene(adapter, bench, prefix, options, media);
+    if (media instanceof Packager) scene.undo.push(() => media.stop());
     const assets = assetsOf(adapter);
     const answer = async (path: string, query: URLSearchParams) => {
       if (path === 'watch.html') return Buffer.from(pageHtml(adapter, JSON.parse(query.get('o')!) as PageOptions));
@@ -111,11 +109,21 @@ export class Scene {
   }
 
   async close(): Promise<void> {
-    for (const f of this.undo.splice(0)) f();
+    // The packager, which came first, goes last.
+    for (const f of this.undo.splice(0).reverse()) await f();
     await this.clear();
   }
 }
 
-/** The path of a file below the fixtures, for what reads them itself. */
-export const fixturePath = (bench: Bench, fixture: keyof typeof fixtures, file: string): string =>
-  join(bench.fixtures, fixtures[fixture].name, file);
+/** What is played: of DASH in CMAF, and what is live there as a packager has it. */
+async function folder(bench: Bench, { format }: Adapter, options: SceneOptions): Promise<Folder> {
+  const fixture: Fixture = fixtures[options.fixture];
+  const { live, lowLatency } = options;
+  const dash = format === 'dash' && !fixture.dash;
+  if (dash && live) {
+    return Packager.start(join(bench.fixtures, fixture.name, 'index.m3u8'), fixture.seconds, live);
+  }
+  const time = { now: () => performance.now(), wait: pause };
+  // What is not of one container is the same in CMAF.
+  return new Media(bench.fixtures, dash ? fixtures.cmaf : fixture, { ...time, live, lowLatency });
+}

@@ -23,24 +23,32 @@ export interface MediaOptions {
 
 const name = /^[\w.-]+$/;
 
+/** What a cell plays, below a path of the origin. */
+export interface Folder {
+  readonly fixture: Fixture;
+  /** The body of a path; undefined: there is none. */
+  answer(ask: Ask): Promise<Buffer | undefined>;
+  /** Whether a path is a media segment, or a part of one. */
+  isMedia(path: string): boolean;
+}
+
 /** How often a request that waits for a playlist looks again, in ms. */
 const lookMs = 50;
 
 /** Longest wait of a request for a playlist that is not there yet, in ms. */
 const patienceMs = 6_000;
 
-export class Media {
+export class Media implements Folder {
   private readonly begunAt: number;
 
   constructor(
     private readonly dir: string,
-    private readonly fixture: Fixture,
+    readonly fixture: Fixture,
     private readonly options: MediaOptions,
   ) {
     this.begunAt = options.now();
   }
 
-  /** The body of a path; undefined: there is none. */
   async answer({ path, query }: Ask): Promise<Buffer | undefined> {
     if (!name.test(path)) return undefined;
     if (path === 'license') return license();
@@ -51,7 +59,6 @@ export class Media {
     return whole && partOf(whole, Number(part));
   }
 
-  /** Whether a path is a media segment, or a part of one. */
   isMedia(path: string): boolean {
     return this.fixture.media.test(path);
   }
