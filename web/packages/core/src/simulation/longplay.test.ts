@@ -67,6 +67,7 @@ test('a title of two hours at twice its speed leaves no more than the cache and 
   expect(total.peer / (viewers.length * segments * segmentBytes)).toBeGreaterThan(0.3);
   const megabytes = used.map((bytes) => Math.round(bytes / 1e6));
   expect(Math.max(...used), `MB after each ten minutes: ${megabytes}`).toBeLessThan(cacheBytes + 50_000_000);
-  // It does not grow as the cache is full.
-  expect(used.at(-1)! - used[2]!, `MB after each ten minutes: ${megabytes}`).toBeLessThan(5_000_000);
+  // It does not grow. The least of each half is what is kept: at a look some loads are under way, and a digest holds its bytes a little longer.
+  const kept = [used.slice(0, 3), used.slice(3)].map((half) => Math.min(...half));
+  expect(kept[1]! - kept[0]!, `MB after each ten minutes: ${megabytes}`).toBeLessThan(5_000_000);
 });
