@@ -1,8 +1,5 @@
 /** Addresses of candidates and hosts: their one form, and whether they lead to the viewer's own network. */
 
-/** A group of IPv6. */
-const hex = (high: number, low: number) => ((high << 8) | low).toString(16);
-
 /** The 16 bytes of IPv6, IPv4 as ::ffff:0:0/96; undefined if the text is no address, or has a zone. */
 export function parseAddress(text: string): number[] | undefined {
   const last = text.lastIndexOf(':');
@@ -11,6 +8,7 @@ export function parseAddress(text: string): number[] | undefined {
   const bytes = (four ?? []).map(Number);
   if (last < 0) return four && [...new Array(10).fill(0), 255, 255, ...bytes];
   // The last four bytes are two groups.
+  const hex = (high: number, low: number) => ((high << 8) | low).toString(16);
   const groups = four ? `${text.slice(0, last + 1)}${hex(bytes[0]!, bytes[1]!)}:${hex(bytes[2]!, bytes[3]!)}` : text;
   const halves = groups.split('::');
   if (halves.length > 2) return;
@@ -24,12 +22,17 @@ export function parseAddress(text: string): number[] | undefined {
 
 const isMapped = (bytes: number[]) => bytes.slice(0, 12).join() === '0,0,0,0,0,0,0,0,0,0,255,255';
 
-/** All groups of IPv6, since a browser takes any form; what maps IPv4 is written as that. */
+/** The shortest form (RFC 5952); what maps IPv4 is written as that. */
 export function writeAddress(bytes: number[]): string {
   if (isMapped(bytes)) return bytes.slice(12).join('.');
   const groups: string[] = [];
-  for (let i = 0; i < 16; i += 2) groups.push(hex(bytes[i]!, bytes[i + 1]!));
-  return groups.join(':');
+  for (let i = 0; i < 16; i += 2) groups.push(((bytes[i]! << 8) | bytes[i + 1]!).toString(16));
+  const text = groups.join(':');
+  // The longest run of zeros, and the first of them.
+  const run = (text.match(/\b0(:0)+\b/g) ?? []).reduce((a, b) => (b.length > a.length ? b : a), '');
+  if (!run) return text;
+  const at = `:${text}:`.indexOf(`:${run}:`);
+  return `${text.slice(0, Math.max(0, at - 1))}::${text.slice(at + run.length + 1)}`;
 }
 
 /**

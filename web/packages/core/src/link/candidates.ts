@@ -6,7 +6,7 @@ import { parseAddress, writeAddress } from './address.ts';
 export interface Candidate {
   foundation: string;
   priority: number;
-  /** IPv4 in its own form, IPv6 with all its groups, or an mDNS name. */
+  /** IPv4 in its own form, IPv6 in its shortest, or an mDNS name. */
   address: string;
   port: number;
   type: string;

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { byBytes } from '../testing/link.ts';
 import type { Candidate } from './candidates.ts';
 import { DescriptionError, parseDescription, writeDescription } from './description.ts';
 
@@ -63,14 +62,13 @@ describe('descriptions', () => {
     expect(problem(sdp)).toBe(ok ? undefined : field);
     check(sdp);
     if (!decoded) return;
-    const { fingerprint, maxMessage, sctpInit, candidates, ...rest } = parseDescription(sdp);
+    const { fingerprint, maxMessage, sctpInit, ...rest } = parseDescription(sdp);
     expect({
       ...rest,
-      candidates: candidates.map(byBytes),
       fingerprint: fingerprint.replaceAll(':', '').toLowerCase(),
       max_message: maxMessage,
       ...(sctpInit && { init: sctpInit }),
-    }).toEqual({ ...decoded, candidates: decoded.candidates.map(byBytes) });
+    }).toEqual(decoded);
   });
 
   test('nothing but known lines leaves a description, however it is mangled', () => {

@@ -1,8 +1,6 @@
 /** A link over a connection that a test moves. */
 
 import { vi } from 'vitest';
-import { parseAddress } from '../link/address.ts';
-import type { Candidate } from '../link/candidates.ts';
 import { inspection } from '../link/inspect.ts';
 import { createLink, type LinkOptions } from '../link/link.ts';
 import { FakeClock, settle } from './clock.ts';
@@ -11,9 +9,6 @@ import { description, FakeConnection } from './connection.ts';
 export const mdns = 'candidate:1 1 udp 2113937151 6a2f.local 50000 typ host';
 export const reflexive = 'candidate:2 1 udp 1677729535 203.0.113.7 50000 typ srflx raddr 0.0.0.0 rport 0';
 export const plan = { v: 1, data: 2, message: 16_384 };
-
-/** A candidate with the bytes of its address: Go writes IPv6 shorter. */
-export const byBytes = (c: Candidate) => ({ ...c, address: `${parseAddress(c.address) ?? c.address}` });
 
 export function setUp(more: Partial<LinkOptions> = {}) {
   const clock = new FakeClock();
