@@ -35,7 +35,7 @@ const apart = {
 const carried = {
   name: 'carried',
   setup({ onResolve }) {
-    onResolve({ filter: /^@leeway\/core\/lane$/ }, ({ path }) => ({ path: fileURLToPath(import.meta.resolve(path)) }));
+    onResolve({ filter: /^@leeway\/core\/\w+$/ }, ({ path }) => ({ path: fileURLToPath(import.meta.resolve(path)) }));
   },
 };
 

@@ -1,9 +1,9 @@
 /** Loads what a player of dash.js asks for, in place of its own loader, which fetches from the origin. */
 
 import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
+import { createTiming } from '@leeway/core/timing';
 import type { CommonRequest, CommonResponse, FragmentRequest, Load, MakeLoader, PlayerLike } from './dashjs.ts';
 import { rangeOf, upcomingOf } from './position.ts';
-import { createTiming } from './timing.ts';
 
 export interface LoaderContext {
   player: PlayerLike;

@@ -5,9 +5,9 @@
  */
 
 import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
+import { createTiming } from '@leeway/core/timing';
 import { type Place, refOf, upcomingOf } from './position.ts';
 import { createRequest } from './request.ts';
-import { createTiming } from './timing.ts';
 import type { VhsHandler, VhsXhr, VideojsLike, Xhr, XhrCallback, XhrOptions, XhrRequest } from './videojs.ts';
 
 /** What is known of a request: whose it is, and of which segment. */

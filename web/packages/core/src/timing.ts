@@ -1,4 +1,5 @@
-import type { Clock } from '@leeway/core';
+/** How long a transfer took, for adapters whose player tells of its progress alone. They carry it with them: it is not published. */
+import type { Clock } from './ports.ts';
 
 export interface Timing {
   /** The transfer has come so far. */
