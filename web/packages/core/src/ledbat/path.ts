@@ -151,7 +151,7 @@ export class Path {
       div(Math.min(div(rate * time, 1_000_000), div(this.window(), part), this.#maxMessage), this.#payload);
     const few = eager ? 1 : packets(Math.min(fewTime, div(3 * view.queuing, 2)), fewPart);
     const n = Math.max(1, Math.min(fewPackets, few), packets(Math.min(messageTime, div(view.target, 4)), 4));
-    return (n & ~1 || n) * this.#payload;
+    return (n > 1 ? n - (n % 2) : n) * this.#payload;
   }
 
   /** What may be in flight on this link alone. */

@@ -42,7 +42,7 @@ const lineForm = /^[a-z]=[^\0-\x1f\x7f]*$/;
 /** What of a description is wrong: the attribute, or "line", "version", "media". It quotes nothing of it. */
 export class DescriptionError extends Error {
   constructor(readonly field: string) {
-    super(field);
+    super(`session description: ${field} is missing, malformed or there twice`);
   }
 }
 

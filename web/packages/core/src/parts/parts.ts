@@ -19,8 +19,14 @@ import { Stream } from './stream.ts';
 const decideEvery = 100_000;
 
 /** A message to the tree of a stripe, as the mesh has it. */
-const ofTree = ({ type: kind, ...place }: Extract<PartsMessage, { stripe: number }>) =>
-  ({ ...place, kind, place }) as Message;
+const ofTree = (m: Extract<PartsMessage, { stripe: number }>): Message => {
+  const { stripe } = m;
+  if (m.type === 'place') {
+    const { rank, path, room, least } = m;
+    return { kind: m.type, stripe, place: { rank, path, room, least } };
+  }
+  return m.type === 'subscribe' ? { kind: m.type, stripe, slots: m.slots } : { kind: m.type, stripe };
+};
 
 /** A node's part in all streams that it follows. */
 export class Node implements Receiver {

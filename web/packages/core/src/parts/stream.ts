@@ -1,8 +1,8 @@
 /** A stream that the node follows. Times are µs. */
 
 import { Mesh } from '../mesh/mesh.ts';
-import type { Place, Send } from '../mesh/place.ts';
-import { type PartsMessage, stripes } from '../protocol/parts.ts';
+import type { Send } from '../mesh/place.ts';
+import { stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 import type { Check } from './act.ts';
 import { keyOf } from './link.ts';
@@ -66,10 +66,16 @@ export class Stream implements State {
     for (const m of sends) {
       const l = this.owner.links.get(m.to);
       if (!l) continue;
-      const { kind: type, stripe } = m;
-      if (type === 'subscribe') l.subscribes(stream, stripe);
-      if (type === 'unsubscribe') l.ends(now, stream, stripe);
-      this.owner.say(l.id, { ...m, ...(m as { place?: Place }).place, type, stream } as PartsMessage);
+      const { stripe } = m;
+      if (m.kind === 'place') {
+        this.owner.say(l.id, { type: m.kind, stream, stripe, ...m.place });
+      } else if (m.kind === 'subscribe') {
+        l.subscribes(stream, stripe);
+        this.owner.say(l.id, { type: m.kind, stream, stripe, slots: m.slots });
+      } else {
+        if (m.kind === 'unsubscribe') l.ends(now, stream, stripe);
+        this.owner.say(l.id, { type: m.kind, stream, stripe });
+      }
     }
   }
 

@@ -7,8 +7,8 @@ import { serveLoad } from './lane.ts';
 
 /**
  * never: no channel opens. silent: they open, and nothing comes. lossy: each tenth message is lost, one way only each. narrow: one
- * message leaves the browser each tenth of a second. stuck: none does. Of a load stalling: nothing passes after its first second. rude: a text comes on its channel. spent:
- * the address may have no more bytes.
+ * message leaves the browser each tenth of a second. stuck: none does. Of a load stalling: nothing passes after its first second. rude:
+ * a text comes on its channel. spent: the address may have no more bytes.
  */
 export type PeerBehavior =
   | 'never'
