@@ -91,11 +91,19 @@ func TestAShortMessageIsNoMeasureOfWhatComesBehindIt(t *testing.T) {
 	var m meter
 	now := time.Unix(1000, 0)
 	m.arrived(576, now, 60*time.Millisecond, false)
-	for _, bytes := range []int{576, 8192, 8192} { // each is paid for before the next: a kilobyte a second
-		now = now.Add(time.Duration(bytes) * time.Millisecond)
-		m.arrived(8192, now, 0, false)
+	after := func(wait time.Duration, bytes int) {
+		now = now.Add(wait)
+		m.arrived(bytes, now, 0, false)
 		if r := m.rate(now); r < 1 || r > 2_500 {
 			t.Errorf("%d bytes/s, want about 1000", r)
 		}
 	}
+	for _, bytes := range []time.Duration{576, 8192, 8192} { // each is paid for before the next: a kilobyte a second
+		after(bytes*time.Millisecond, 8192)
+	}
+	m = meter{} // and where the short message is the second
+	m.arrived(8192, now, 60*time.Millisecond, false)
+	after(174*time.Millisecond, 100)
+	after(118*time.Millisecond, 8192)
+	after(8192*time.Millisecond, 8192)
 }

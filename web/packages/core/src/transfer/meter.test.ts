@@ -80,4 +80,20 @@ describe('the rate of a peer', () => {
       expect(meter.rate).toBeLessThan(2_500);
     }
   });
+
+  it('nor where the short message is the second', async () => {
+    const clock = new FakeClock();
+    const meter = createMeter(clock);
+    meter.arrived(8192, 60_000);
+    for (const [ms, bytes] of [
+      [174, 100],
+      [118, 8192],
+      [8192, 8192],
+    ] as const) {
+      await clock.advance(ms);
+      meter.arrived(bytes, 0);
+      expect(meter.rate).toBeGreaterThan(0);
+      expect(meter.rate).toBeLessThan(2_500);
+    }
+  });
 });

@@ -34,7 +34,7 @@ export const createMeter = (clock: Clock): Meter => {
   /** Of the sample; below 0 while idle. */
   let since = -1;
   let sampled = 0;
-  /** Bytes of the message at its begin, which is not counted. */
+  /** Of them, of the message at its begin. */
   let first = 0;
   let burst = 0;
   /** Of the mean: time in which an answer or further data were due, and what came. */
@@ -43,7 +43,7 @@ export const createMeter = (clock: Clock): Meter => {
   let last = 0;
   const measured = () =>
     // A peer that serves its links in turn seems to have its whole line for one of them, while that has its turn.
-    burst && dueMs >= meanLeastMs ? Math.max(1, Math.min(burst, mean(dueBytes, dueMs))) : burst;
+    burst && dueMs >= meanLeastMs ? Math.min(burst, mean(dueBytes, dueMs)) || 1 : burst;
   const stale = () => measured() < unknownPace && clock.now() - last >= rateAgeMs;
   const meter: Meter = {
     get rate() {
@@ -61,22 +61,18 @@ export const createMeter = (clock: Clock): Meter => {
         dueBytes /= 2;
       }
       if (since < 0) {
-        since = now;
-        first = bytes;
         // The answer to the first request of a burst: pings do not go out while there is traffic.
         meter.roundTrip(waitedUs);
       } else {
         sampled += bytes;
         const ms = now - since;
-        if (ms >= rateMs || (sampled >= rateBytes && ms > 0)) {
-          // What came at its begin or at its end: which of them the time was for depends on the sender.
-          if (!burst) sampled = Math.min(sampled, sampled - bytes + first);
-          const sample = mean(sampled, ms);
-          burst = Math.max(1, burst ? Math.floor((7 * burst + 3 * sample) / 10) : sample);
-          since = now;
-          sampled = 0;
-        }
+        if (ms < rateMs && (sampled < rateBytes || !ms)) return;
+        // Without what came at its begin or at its end: which of them the time was for depends on the sender.
+        const sample = mean(sampled - Math.max(first, bytes), ms);
+        burst = Math.floor(burst ? (7 * burst + 3 * sample) / 10 : sample) || 1;
       }
+      since = now;
+      sampled = first = bytes;
     },
     roundTrip(sample) {
       const us = Math.min(sample, longestRttUs);
@@ -84,7 +80,6 @@ export const createMeter = (clock: Clock): Meter => {
     },
     idle() {
       since = -1;
-      sampled = 0;
     },
   };
   return meter;
