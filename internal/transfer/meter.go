@@ -24,6 +24,9 @@ const (
 	rateBytes = 131_072
 )
 
+// slowRate is what a peer that has sent a message or two is not taken for more than, bytes per second.
+const slowRate = 16_384
+
 // What is outstanding for so long in all bounds the rate by its mean; both halves of the mean are halved beyond meanMost.
 const (
 	meanLeast = time.Second
@@ -79,8 +82,11 @@ func (m *meter) sample(bytes int64, now time.Time, waited time.Duration) {
 		if elapsed < rateTime && (m.bytes < rateBytes || elapsed < time.Microsecond) {
 			return
 		}
-		// Without what came at its begin or at its end: which of them the time was for depends on the sender.
-		sample := (m.bytes - max(m.first, bytes)) * int64(time.Second/time.Microsecond) / elapsed.Microseconds()
+		without := m.first
+		if m.burst < slowRate { // or what came at its end: which of them the time was for depends on the sender
+			without = max(without, bytes)
+		}
+		sample := (m.bytes - without) * int64(time.Second/time.Microsecond) / elapsed.Microseconds()
 		if m.burst > 0 {
 			sample = (7*m.burst + 3*sample) / 10
 		}

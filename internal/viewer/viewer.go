@@ -81,7 +81,7 @@ type Device struct {
 // Defaults of Config.
 const (
 	DefaultBuffer = 30 * time.Second
-	// DefaultJoinAfter is the library's: the first picture has the machine to itself.
+	// DefaultJoinAfter is less than a page waits, which has a script to load as well (spec/schedule.md, Waiting).
 	DefaultJoinAfter = time.Second
 )
 

@@ -74,7 +74,7 @@ test('the second script comes after the first picture, and playback does without
   expect(listed).toMatchObject({ hosts: [tracker], joined: false, codes: ['engine-missing'] });
   for (const { name, stalls, fatal, late, sinceManifest } of results) {
     expect({ name, stalls, fatal }).toEqual({ name, stalls: [], fatal: [] });
-    // A picture that takes longer than a second is not waited for.
+    // A picture that comes a second or more after what it shows is not waited for.
     late.forEach((ms, i) => {
       if (sinceManifest[i]! < 900) expect(ms, name).toBeGreaterThan(0);
     });

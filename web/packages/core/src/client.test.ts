@@ -84,21 +84,23 @@ describe('a title', () => {
   });
 
   test.each([
-    ['at the first picture', 300],
-    ['a second after the manifest, if the picture takes longer', 2_000],
-  ])('links %s: the first picture comes before links', async (_, pictureMs) => {
-    const { clock, leeway, sent, welcomed, joined, tracker, connections } = setUp();
+    ['at the first picture', 300, 350],
+    ['five seconds after the manifest, if the picture takes longer', 6_000, 4_950],
+  ])('links %s: the first picture comes before links', async (_, pictureMs, atMs) => {
+    const { clock, leeway, sent, loads, welcomed, joined, tracker, connections } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
     clock.setTimer(() => playback.observe({ startup_ms: pictureMs }), pictureMs);
-    playback.load(request());
+    playback.load(request(0));
     await clock.advance(0);
     await welcomed();
     await joined();
     tracker.last.say({ type: 'introduce', swarm, peers: [{ peer: peerA, role: 'viewer' }] });
-    await clock.advance(Math.min(pictureMs + 50, 950) - 1);
-    expect(connections).toHaveLength(0);
+    await clock.advance(atMs - 51);
+    expect(loads.engine).toBe(0);
     await clock.advance(50);
+    expect(connections).toHaveLength(0);
+    await clock.advance(1);
     expect(connections).toHaveLength(1);
     await clock.advance(2_000);
     expect(sent('join')).toHaveLength(1);

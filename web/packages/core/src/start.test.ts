@@ -9,7 +9,7 @@ describe('the engine, in a file of its own', () => {
     leeway.start();
     const first = leeway.open(manifest);
     await clock.advance(500);
-    first.load(request()).result.catch(() => {});
+    first.load(request(0)).result.catch(() => {});
     await clock.advance(0);
     await welcomed();
     // The peers that are there may be told already.
@@ -31,7 +31,7 @@ describe('the engine, in a file of its own', () => {
     const { leeway, clock, loads, sent, welcomed } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
-    playback.load(request()).result.catch(() => {});
+    playback.load(request(0)).result.catch(() => {});
     await clock.advance(0);
     playback.observe({ startup_ms: 10 });
     await clock.advance(60);
@@ -49,8 +49,8 @@ describe('the engine, in a file of its own', () => {
     const { leeway, clock, loads, welcomed } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
-    playback.load(request()).result.catch(() => {});
-    await clock.advance(3_000);
+    playback.load(request(0)).result.catch(() => {});
+    await clock.advance(6_000);
     expect(loads.engine).toBe(0);
     await welcomed();
     expect(loads.engine).toBe(1);
@@ -61,7 +61,7 @@ describe('the engine, in a file of its own', () => {
     const { leeway, clock, tracker, sent, welcomed, joined, connections, engines } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
-    playback.load(request()).result.catch(() => {});
+    playback.load(request(0)).result.catch(() => {});
     await clock.advance(0);
     await welcomed();
     await joined();
@@ -76,6 +76,118 @@ describe('the engine, in a file of its own', () => {
     await clock.advance(60);
     expect([connections.length, engines.length]).toEqual([2, 1]);
     expect(sent('signal').map(({ kind }) => kind)).toContain('offer');
+    leeway.stop();
+  });
+
+  /** A page that plays segments of 500 kB and 4 s over a line of so many bytes a ms. */
+  const over = async (rate: number) => {
+    const page = setUp();
+    const { leeway, clock, welcomed, joined } = page;
+    leeway.start();
+    const playback = leeway.open(manifest);
+    await clock.advance(0);
+    await welcomed();
+    await joined();
+    /** Has the next segment come, with so much in hand as it is asked for. */
+    const get = async (hand: number, bytes = 500_000) => {
+      const transferMs = bytes / rate;
+      const answer = { data: new ArrayBuffer(bytes), status: 200, url: 'x', transferMs };
+      const origin = () => new Promise<typeof answer>((resolve) => clock.setTimer(() => resolve(answer), transferMs));
+      const { result } = playback.load(request(hand, origin));
+      await clock.advance(transferMs);
+      await result;
+    };
+    await get(0, 100_000);
+    return { ...page, playback, get };
+  };
+
+  test('comes a second after there is something in hand, where no picture follows', async () => {
+    const { clock, engines, leeway, get } = await over(5_000);
+    await get(4_000);
+    await clock.advance(849);
+    expect(engines).toHaveLength(0);
+    await clock.advance(1);
+    expect(engines).toHaveLength(1);
+    leeway.stop();
+  });
+
+  test('and links come once 10 s are in hand, over a line that fills the buffer slowly', async () => {
+    const { clock, connections, engines, leeway, loads, playback, get, tracker } = await over(200);
+    tracker.last.say({ type: 'introduce', swarm, peers: [{ peer: peerA, role: 'viewer' }] });
+    await get(1_000);
+    playback.observe({ startup_ms: 3_000 });
+    for (const hand of [2_500, 4_000, 5_500, 7_000, 8_500, 9_900]) await get(hand);
+    expect([loads.engine, engines.length, connections.length]).toEqual([0, 0, 0]);
+    const last = get(10_100);
+    await clock.advance(50);
+    expect([loads.engine, engines.length, connections.length]).toEqual([1, 1, 1]);
+    await last;
+    // Others may have what it fetched until then.
+    expect(engines[0]!.adopted).toHaveLength(9);
+    leeway.stop();
+  });
+
+  test('or 30 s after the manifest', async () => {
+    const { clock, engines, leeway, playback, get } = await over(200);
+    playback.observe({ startup_ms: 500 });
+    for (let n = 0; n < 11; n++) await get(6_000);
+    await clock.advance(1_949);
+    expect(engines).toHaveLength(0);
+    await clock.advance(1);
+    expect(engines).toHaveLength(1);
+    leeway.stop();
+  });
+
+  test('or with the picture, over a line that is too slow for what is played', async () => {
+    const { clock, engines, leeway, playback, get } = await over(100);
+    const second = get(4_000);
+    playback.observe({ startup_ms: 1_000 });
+    await clock.advance(50);
+    expect(engines).toHaveLength(1);
+    await second;
+    leeway.stop();
+  });
+
+  test('or a second after the player asks again for what the origin failed to send, and not when the player takes its request back', async () => {
+    const { clock, engines, leeway, welcomed, joined } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    await clock.advance(0);
+    await welcomed();
+    await joined();
+    const taken = playback.load(
+      request(0, (signal) => new Promise((_, no) => signal.addEventListener('abort', () => no(new Error('aborted'))))),
+    );
+    taken.abort();
+    await expect(taken.result).rejects.toThrow('aborted');
+    await clock.advance(1_000);
+    expect(engines).toHaveLength(0);
+    const down = () => playback.load(request(0, () => Promise.reject(new Error('503')))).result;
+    await expect(down()).rejects.toThrow('503');
+    await expect(down()).rejects.toThrow('503');
+    await clock.advance(950);
+    expect(engines).toHaveLength(1);
+    leeway.stop();
+  });
+
+  test('waits for the picture also where the session was lost before', async () => {
+    const { clock, connections, engines, leeway, sent, tracker, welcomed, joined } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    playback.load(request(0)).result.catch(() => {});
+    await clock.advance(0);
+    await welcomed();
+    await joined();
+    tracker.last.say({ type: 'reconnect', after_ms: 0 });
+    await clock.advance(2_000);
+    await welcomed({ resumed: true });
+    await joined();
+    tracker.last.say({ type: 'introduce', swarm, peers: [{ peer: peerA, role: 'viewer' }] });
+    await clock.advance(1_000);
+    expect([sent('join').length, engines.length, connections.length]).toEqual([2, 0, 0]);
+    playback.observe({ startup_ms: 3_000 });
+    await clock.advance(50);
+    expect([sent('join').length, engines.length, connections.length]).toEqual([2, 1, 1]);
     leeway.stop();
   });
 
@@ -106,10 +218,10 @@ describe('the engine, in a file of its own', () => {
     const { leeway, engines, enter, joined, clock } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
-    for (let i = 0; i < 6; i++) await playback.load(request(0)).result;
+    for (let i = 0; i < 10; i++) await playback.load(request(0)).result;
     await enter();
     await joined();
-    expect(engines[0]!.adopted).toEqual(Array.from({ length: 4 }, () => ['https://video.example.com/film/1.ts', 100]));
+    expect(engines[0]!.adopted).toEqual(Array.from({ length: 8 }, () => ['https://video.example.com/film/1.ts', 100]));
     leeway.stop();
 
     const strict = setUp();

@@ -177,7 +177,7 @@ test('the packed scripts find the player, join, and fetch and run the engine', a
   });
   page.socket!.onmessage({ data: JSON.stringify({ type: 'joined', id: 1, swarm: id(1), viewers: 1, seeds: 0 }) });
   await new Promise(setImmediate);
-  // The engine waits for the first picture, a second at most.
+  // The engine waits for the first picture.
   expect(page.elements).toHaveLength(0);
   page.mediaListeners.get('playing')!({ type: 'playing' });
   expect(page.timers.at(-1)!.ms).toBeLessThanOrEqual(100);

@@ -90,7 +90,7 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
   };
   const enter = async (more: object = {}) => {
     // Connecting leaves the player's first requests alone, joining its first picture.
-    await clock.advance(1_000);
+    await clock.advance(5_000);
     await welcomed(more);
     await clock.advance(1_000);
   };
@@ -118,7 +118,7 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
   };
 }
 
-/** What a player asks for: one segment of the film. */
+/** What a player asks for: one segment of the film. `deadline`: what is in hand, ms. */
 export function request(deadline = 20_000, origin?: SegmentRequest['origin']): SegmentRequest {
   return {
     url: 'https://video.example.com/film/1.ts',

@@ -10,8 +10,8 @@ import { thin, urgentWindow } from '../schedule/segment.ts';
 import { type Credit, creditMs } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
 
-/** Segments from before there was an engine that it may share: players ask for two or three in that time. */
-const mostEarly = 4;
+/** Segments from before there was an engine that it may share: players ask for two or three in that time, for seven over a thin line. */
+const mostEarly = 8;
 
 export interface LoadingHost {
   clock: Clock;
@@ -22,6 +22,8 @@ export interface LoadingHost {
   mayStart(): boolean;
   /** Whether the engine is about to come, and a seed with it. */
   awaitsSeed(): boolean;
+  /** The first picture is in hand, or the origin fails (`Membership`). */
+  pictured(filling: boolean): void;
   /** Counts a segment that came without the engine; says why. */
   bypass(bytes: number): Reason;
   caught(where: string, error: unknown): void;
@@ -49,10 +51,13 @@ export function createLoading(host: LoadingHost): SegmentLoads {
 
   /** How long the schedule would hold it, could it already decide. */
   const patienceMs = ({ durationMs, bitrate, deadlineMs, part }: SegmentRequest) => {
-    if (part || engine() || !host.awaitsSeed()) return 0;
+    if (part || engine()) return 0;
     const timing = { duration_us: durationMs * 1000, origin_us: line.timeUs((bitrate * durationMs) / 8000) };
     const handMs = deadlineMs();
-    if (thin(timing, handMs * 1000)) return 0;
+    const slow = thin(timing, handMs * 1000);
+    // A line that is slower still would lose the buffer meanwhile, and needs peers. So does what the origin answers with an error.
+    if (handMs > 0 || line.failedAt) host.pictured(slow && 7 * timing.origin_us < 8 * timing.duration_us);
+    if (slow || !host.awaitsSeed()) return 0;
     const slack = handMs - urgentWindow(timing, defaultPolicy.urgent_permille) / 1000;
     return Math.min(slack, credit.leftMs() ?? creditMs);
   };

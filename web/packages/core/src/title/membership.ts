@@ -42,8 +42,8 @@ export interface Membership {
   /** Whether the engine is about to come, and a seed with it. */
   awaitsSeed(): boolean;
   enter(welcome: Welcome): void;
-  /** The first picture is there. */
-  pictured(): void;
+  /** The first picture is there; with `filling` in hand at least: whether a buffer is filled over a thin line, which links are to leave alone. */
+  pictured(filling?: boolean): void;
   lost(): void;
   refused(reason: Reason): void;
   amend(welcome: Welcome, revoked: RevocationMessage[]): void;
@@ -52,14 +52,20 @@ export interface Membership {
   snapshot(): { title?: string; swarm?: string; viewers: number; seeds: number };
 }
 
-/** After the manifest: how long a title may take until its segments no longer come through here for nothing. */
-const firstMs = 6_500;
+/** After links may be there: how long a title may take until its segments no longer come through here for nothing. */
+const lateMs = 5_500;
 /** After joining: how long a first link may take. */
 const linkGraceMs = 4_000;
-/** How long links wait for the first picture, which has the machine to itself, after the manifest; then for it to be on screen. */
-const startupMs = 1_000;
+/**
+ * How long links and the engine's script wait after the manifest: for the first picture, which has machine and line to itself, and for a
+ * buffer that is filled over a thin line (decision 0089). Then for the picture to be on screen.
+ */
+const startupMs = 5_000;
+const fillMs = 30_000;
+/** How long they wait for a picture that is in hand: it does not come where the viewer has to start it. */
+const unseenMs = 1_000;
 const paintMs = 100;
-/** How long before that they are begun, and the engine's script is asked for if there was no picture before. */
+/** How long before that links are begun. */
 const prepareMs = 50;
 /** Offers that go out with a join that comes after the picture, and find their peers a round trip sooner than those that are introduced. */
 const readyOffers = 2;
@@ -80,6 +86,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let stopped = false;
   /** When links may be there. */
   let linkBy = openedAt + (o.file ? 0 : startupMs);
+  let pictureMs = unseenMs;
+  let fills = false;
   /** Counts joins: the answer to an old one is dropped. */
   let joining = 0;
   let joinedAt = 0;
@@ -187,10 +195,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
 
   // ---- joining, and what the tracker is told ----
 
-  /** Has it there when the title may join. Before the picture the line is the first segment's, not a session's that may never open. */
-  const fetchIn = (ms: number, states = /ready/) =>
-    timers.set('fetch', () => !delivery.off() && states.test(session.state) && script.fetch(), ms);
-
   /** The segments whose certificates offers ask for. */
   const wanted = () => named(host.next(), naming!, environment.crypto);
 
@@ -286,13 +290,12 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     joining++;
   };
 
-  fetchIn(startupMs - prepareMs);
   return {
     links,
     engine: () => engine,
     off: delivery.off,
     swarm: () => swarm,
-    mayStart: () => !stopped && !delivery.off() && clock.now() - openedAt < firstMs,
+    mayStart: () => !stopped && !delivery.off() && clock.now() - linkBy < lateMs,
     awaitsSeed: () => !!swarm && !delivery.off() && session.state === 'ready' && coming(),
     enter(message) {
       welcome = message;
@@ -320,8 +323,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       }
       applyPolicy();
       tell(message);
-      const inTime = (least: number) => timers.set('rejoin', () => void join(), Math.max(least, linkBy - clock.now()));
-      if (joining) return inTime(0);
       // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one. The
       // tracker can name peers meanwhile.
       const beginIn = linkBy - prepareMs - clock.now();
@@ -330,17 +331,30 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         timers.set('begin', begin, beginIn);
         return;
       }
+      if (joining) {
+        void join();
+        return;
+      }
       script.fetch();
-      inTime(prepareMs);
+      timers.set('rejoin', () => void join(), prepareMs);
       // Sooner with the offers.
       void links.prepare(readyOffers).then(() => {
-        if (timers.isSet('rejoin') && !joining) inTime(0);
+        if (timers.isSet('rejoin') && !joining) void join();
       });
     },
-    pictured() {
-      linkBy = clock.now() + paintMs;
-      fetchIn(0, /connecting|ready/);
-      if (timers.isSet('begin')) timers.set('begin', begin, paintMs - prepareMs);
+    pictured(filling) {
+      const now = clock.now();
+      if (filling === undefined) pictureMs = paintMs;
+      else fills = filling;
+      if (linkBy < now + paintMs) return;
+      linkBy = fills ? openedAt + fillMs : Math.min(linkBy, now + pictureMs);
+      // Also while the session still opens: it is there when the title may join.
+      timers.set(
+        'fetch',
+        () => delivery.off() || session.state === 'waiting' || script.fetch(),
+        linkBy - paintMs - now,
+      );
+      if (timers.isSet('begin')) timers.set('begin', begin, linkBy - prepareMs - now);
     },
     lost() {
       updates.stop();

@@ -18,6 +18,8 @@ const longestRttUs = 1_000_000;
 /** Least time or bytes for a sample of the rate. */
 const rateMs = 50;
 const rateBytes = 131_072;
+/** While a peer is no quicker, bytes per second, a sample may be of a message or two. */
+const slowRate = 16_384;
 /** What was due for so long in all bounds the rate by its mean, and both halves of that are halved beyond this. */
 const meanLeastMs = 1_000;
 const meanMostMs = 4_000;
@@ -67,8 +69,8 @@ export const createMeter = (clock: Clock): Meter => {
         sampled += bytes;
         const ms = now - since;
         if (ms < rateMs && (sampled < rateBytes || !ms)) return;
-        // Without what came at its begin or at its end: which of them the time was for depends on the sender.
-        const sample = mean(sampled - Math.max(first, bytes), ms);
+        // Or without what came at its end: which of them the time was for depends on the sender.
+        const sample = mean(sampled - (burst < slowRate ? Math.max(first, bytes) : first), ms);
         burst = Math.floor(burst ? (7 * burst + 3 * sample) / 10 : sample) || 1;
       }
       since = now;
