@@ -24,8 +24,12 @@ const (
 	rateBytes = 131_072
 )
 
-// slowRate is what a peer that has sent a message or two is not taken for more than, bytes per second.
-const slowRate = 16_384
+// A sample of a rate that is lower, bytes per second, takes a second, or as long as something is outstanding: the time before one message
+// says little of such a peer.
+const (
+	slowRate = 16_384
+	slowTime = time.Second
+)
 
 // What is outstanding for so long in all bounds the rate by its mean; both halves of the mean are halved beyond meanMost.
 const (
@@ -51,7 +55,7 @@ type meter struct {
 	total int64     // bytes of requests, canceled ones too
 	since time.Time // begin of the sample; zero while idle
 	bytes int64     // of the sample
-	first int64     // of them, of the message at its begin
+	first int64     // of them, of the message at its begin, which is not counted
 	last  time.Time // when something came
 	heard time.Time // likewise, of canceled requests too
 	due   struct {  // of the mean
@@ -67,32 +71,29 @@ func (m *meter) arrived(bytes int, now time.Time, waited time.Duration, idle boo
 		m.burst, m.due.time, m.due.bytes = 0, 0, 0
 	}
 	m.average(bytes, now, waited)
-	m.sample(int64(bytes), now, waited)
+	if m.since.IsZero() {
+		m.since, m.first = now, int64(bytes)
+		m.roundTrip(waited)
+	} else {
+		m.bytes += int64(bytes)
+		elapsed, least := now.Sub(m.since), rateTime
+		if m.burst > 0 && m.burst < slowRate && !idle {
+			least = slowTime
+		}
+		if elapsed >= least || m.bytes >= rateBytes && elapsed >= time.Microsecond {
+			if m.burst == 0 { // what came at its begin or at its end: which of them the time was for depends on the sender
+				m.bytes = min(m.bytes, m.bytes-int64(bytes)+m.first)
+			}
+			sample := m.bytes * int64(time.Second/time.Microsecond) / elapsed.Microseconds()
+			if m.burst > 0 {
+				sample = (7*m.burst + 3*sample) / 10
+			}
+			m.burst, m.since, m.bytes = max(1, sample), now, 0
+		}
+	}
 	if idle {
 		m.idle()
 	}
-}
-
-func (m *meter) sample(bytes int64, now time.Time, waited time.Duration) {
-	if m.since.IsZero() {
-		m.roundTrip(waited)
-	} else {
-		m.bytes += bytes
-		elapsed := now.Sub(m.since)
-		if elapsed < rateTime && (m.bytes < rateBytes || elapsed < time.Microsecond) {
-			return
-		}
-		without := m.first
-		if m.burst < slowRate { // or what came at its end: which of them the time was for depends on the sender
-			without = max(without, bytes)
-		}
-		sample := (m.bytes - without) * int64(time.Second/time.Microsecond) / elapsed.Microseconds()
-		if m.burst > 0 {
-			sample = (7*m.burst + 3*sample) / 10
-		}
-		m.burst = max(1, sample)
-	}
-	m.since, m.bytes, m.first = now, bytes, bytes
 }
 
 func (m *meter) average(bytes int, now time.Time, waited time.Duration) {
@@ -129,7 +130,7 @@ func (m *meter) measured() int64 {
 }
 
 // idle says that nothing is outstanding: the time until the next request is not the other side's fault.
-func (m *meter) idle() { m.since = time.Time{} }
+func (m *meter) idle() { m.since, m.bytes = time.Time{}, 0 }
 
 // pay notes data of what was asked for at a time, the zero time if it was canceled since.
 func (m *meter) pay(bytes int, now, asked time.Time) {

@@ -172,7 +172,7 @@ var scheduleRows = []row{
 	{"rate: weight 3/10, twice", plain, meter, "(7*m.burst + 3*sample) / 10", "(4*m.burst + 6*sample) / 10"},
 	{"rate: samples of 50 ms, half", plain, meter, "rateTime  = 50", "rateTime  = 25"},
 	{"rate: samples of 50 ms, twice", plain, meter, "rateTime  = 50", "rateTime  = 100"},
-	{"rate: samples of 128 KiB, none", plain, meter, "elapsed >= rateTime || m.bytes >= rateBytes && elapsed >= time.Microsecond", "elapsed >= rateTime"},
+	{"rate: samples of 128 KiB, none", plain, meter, "elapsed >= least || m.bytes >= rateBytes && elapsed >= time.Microsecond", "elapsed >= least"},
 	{"rate: mean of 1 s, half", plain, meter, "meanLeast = time.Second", "meanLeast = time.Second / 2"},
 	{"rate: mean of 1 s, twice", plain, meter, "meanLeast = time.Second", "meanLeast = 2 * time.Second"},
 	{"rate: mean of 4 s, half", plain, meter, "meanMost  = 4", "meanMost  = 2"},

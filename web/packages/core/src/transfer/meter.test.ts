@@ -8,12 +8,12 @@ describe('the rate of a peer', () => {
     const clock = new FakeClock();
     const meter = createMeter(clock);
     const each = 16.384;
-    meter.arrived(2048, 60_000);
+    meter.arrived(2048, 60_000, false);
     expect(meter.rate).toBe(0);
     for (let turn = 0; turn < 12; turn++) {
       for (let n = 0; n < 8; n++) {
         await clock.advance(each);
-        meter.arrived(2048, 0);
+        meter.arrived(2048, 0, false);
       }
       if (turn === 0) expect(meter.rate).toBeCloseTo(125_000, -1);
       if (turn >= 4) {
@@ -25,7 +25,7 @@ describe('the rate of a peer', () => {
     // Alone, it has the line soon.
     for (let n = 0; n < 240; n++) {
       await clock.advance(each);
-      meter.arrived(2048, 0);
+      meter.arrived(2048, 0, false);
     }
     expect(meter.rate).toBeGreaterThan(100_000);
   });
@@ -35,10 +35,9 @@ describe('the rate of a peer', () => {
     const meter = createMeter(clock);
     for (let n = 0; n < 40; n++) {
       await clock.advance(200);
-      meter.arrived(8192, 200_000);
+      meter.arrived(8192, 200_000, false);
       await clock.advance(60);
-      meter.arrived(8192, 0);
-      meter.idle();
+      meter.arrived(8192, 0, true);
       await clock.advance(1000);
     }
     expect(meter.rate).toBeGreaterThan(130_000);
@@ -48,10 +47,10 @@ describe('the rate of a peer', () => {
     const clock = new FakeClock();
     const meter = createMeter(clock);
     const serve = async (bytes: number) => {
-      meter.arrived(bytes, 20_000);
+      meter.arrived(bytes, 20_000, false);
       for (let n = 0; n < 20; n++) {
         await clock.advance(60);
-        meter.arrived(bytes, 0);
+        meter.arrived(bytes, 0, false);
       }
       meter.idle();
     };
@@ -71,11 +70,11 @@ describe('the rate of a peer', () => {
   it('is not that of what comes behind a short message', async () => {
     const clock = new FakeClock();
     const meter = createMeter(clock);
-    meter.arrived(576, 60_000);
+    meter.arrived(576, 60_000, false);
     // Each is paid for before the next: a kilobyte a second.
     for (const ms of [576, 8192, 8192]) {
       await clock.advance(ms);
-      meter.arrived(8192, 0);
+      meter.arrived(8192, 0, false);
       expect(meter.rate).toBeGreaterThan(0);
       expect(meter.rate).toBeLessThan(2_500);
     }
@@ -84,14 +83,14 @@ describe('the rate of a peer', () => {
   it('nor where the short message is the second', async () => {
     const clock = new FakeClock();
     const meter = createMeter(clock);
-    meter.arrived(8192, 60_000);
+    meter.arrived(8192, 60_000, false);
     for (const [ms, bytes] of [
       [174, 100],
       [118, 8192],
       [8192, 8192],
     ] as const) {
       await clock.advance(ms);
-      meter.arrived(bytes, 0);
+      meter.arrived(bytes, 0, false);
       expect(meter.rate).toBeGreaterThan(0);
       expect(meter.rate).toBeLessThan(2_500);
     }

@@ -113,10 +113,7 @@ export const createSupply = (peer: Peer, { clock, stats, silence, verification, 
         return undefined;
       }
       if (d.lane) supply.cameBehindUs = nowUs();
-      else {
-        meter.arrived(size, nowUs() - d.sentUs);
-        idle();
-      }
+      else meter.arrived(size, nowUs() - d.sentUs, !downloads.queued());
       if (d.checking) verification.piece(peer, d);
       return undefined;
     },
