@@ -74,7 +74,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const { manifest, environment, session, events } = o;
   const { clock } = environment;
   const openedAt = clock.now();
-  const timers = createTimers<'rejoin' | 'begin' | 'linking' | 'fetch'>(clock, o.caught);
+  const timers = createTimers<'rejoin' | 'begin' | 'linking'>(clock, o.caught);
   let engine: ReturnType<CreateEngine> | undefined;
   /** Makes the engine, once links may come up. */
   let maker: CreateEngine | undefined;
@@ -348,12 +348,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       else fills = filling;
       if (linkBy < now + paintMs) return;
       linkBy = fills ? openedAt + fillMs : Math.min(linkBy, now + pictureMs);
-      // Also while the session still opens: it is there when the title may join.
-      timers.set(
-        'fetch',
-        () => delivery.off() || session.state === 'waiting' || script.fetch(),
-        linkBy - paintMs - now,
-      );
       if (timers.isSet('begin')) timers.set('begin', begin, linkBy - prepareMs - now);
     },
     lost() {
