@@ -1,6 +1,7 @@
 package ledbat_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
@@ -43,7 +44,9 @@ func openOther(r road, spikes bool, seed uint64) (*sim, *line) {
 func report(b *testing.B, unit string, figure func(seed uint64) float64) {
 	var list []float64
 	for seed := range uint64(3) {
-		list = append(list, figure(seed+11))
+		v := figure(seed + 11)
+		list = append(list, v)
+		b.ReportMetric(v, fmt.Sprintf("%s#%d", unit, seed))
 	}
 	b.ReportMetric(sortedMiddle(list), unit)
 	b.ReportMetric(max(list[0], list[1], list[2])-min(list[0], list[1], list[2]), unit+"-spread")

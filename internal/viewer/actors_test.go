@@ -6,10 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
-	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/swarm"
-	"github.com/leeway-video/leeway/internal/transfer"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -18,6 +15,7 @@ type simTracker struct {
 	w          *world
 	film       *film
 	seed       *simSeed
+	other      *simSeed // a second seed; nil: there is none
 	policy     signal.Policy
 	sessions   map[signal.ID]*simSocket
 	order      []signal.ID
@@ -136,8 +134,8 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 		}
 		joined := &signal.Joined{Request: m.Request, Swarm: swarmID, Viewers: len(t.order) + 1, Seeds: 1}
 		introduce := &signal.Introduce{Swarm: swarmID}
-		if t.seed != nil {
-			introduce.Peers = append(introduce.Peers, signal.Peer{Peer: t.seed.id, Role: "seed"})
+		for _, seed := range t.seeds() {
+			introduce.Peers = append(introduce.Peers, signal.Peer{Peer: seed.id, Role: "seed"})
 		}
 		if t.home != nil {
 			t.home.Join(swarm.Member{ID: s.id, Role: m.Role, Address: s.from, Joined: t.w.now})
@@ -167,8 +165,8 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 	case *signal.Signal:
 		out := *m
 		out.From, out.To, out.Role = s.id, signal.ID{}, "viewer"
-		if t.seed != nil && m.To == t.seed.id {
-			t.w.After(oneWay, func() { t.seed.signal(t, &out) })
+		if i := slices.IndexFunc(t.seeds(), func(s *simSeed) bool { return s.id == m.To }); i >= 0 {
+			t.w.After(oneWay, func() { t.seeds()[i].signal(t, &out) })
 		} else if to := t.sessions[m.To]; to != nil {
 			to.push(&out)
 		}
@@ -184,6 +182,16 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 	case *signal.Leave:
 		t.left++
 	}
+}
+
+// seeds are those that are introduced to all.
+func (t *simTracker) seeds() (all []*simSeed) {
+	for _, s := range []*simSeed{t.seed, t.other} {
+		if s != nil {
+			all = append(all, s)
+		}
+	}
+	return all
 }
 
 // perUpdate bounds what one introduction names.
@@ -246,154 +254,4 @@ func (t *simTracker) everyone(m signal.Message) {
 	for _, id := range t.order {
 		t.sessions[id].push(m)
 	}
-}
-
-// simSeed certifies what it fetches, once, and serves it.
-type simSeed struct {
-	id       signal.ID
-	w        *world
-	node     *node
-	film     *film
-	origin   origin
-	uploader *transfer.Uploader
-	held     map[segment.ID][]byte
-	certs    map[segment.ID][]byte
-	waiting  map[segment.ID][]*transfer.Session
-	names    map[segment.ID]segment.Name
-	sent     int64
-	issue    func(segment.Name, []byte) []byte
-	rests    bool // nothing is fetched
-}
-
-func newSeed(w *world, f *film, rate float64) *simSeed {
-	s := &simSeed{
-		id: signal.ID{0xff, 1}, w: w, film: f, node: newNode(w, "seed", rate, 1e9),
-		held: map[segment.ID][]byte{}, certs: map[segment.ID][]byte{}, waiting: map[segment.ID][]*transfer.Session{}, names: f.names(),
-	}
-	s.uploader = transfer.NewUploader(w.Now)
-	s.origin = origin{f, s.node}
-	s.issue = func(n segment.Name, data []byte) []byte { return issue(w, n, data) }
-	return s
-}
-
-// issue certifies data under a name.
-func issue(w *world, n segment.Name, data []byte) []byte {
-	raw, err := certificate.Issue(nil, testKey(), certificate.Certificate{
-		IssuedAt: w.now, NotAfter: w.now.Add(6 * time.Hour), ObjectLength: int64(len(data)), Length: int64(len(data)),
-		Site: "test", Name: n, Digests: certificate.DigestPieces(data),
-	})
-	if err != nil {
-		panic(err)
-	}
-	return raw
-}
-
-// seedLink is the seed's side of one link.
-type seedLink struct {
-	s       *simSeed
-	session *transfer.Session
-	upload  *transfer.Upload
-}
-
-func (s *simSeed) signal(t *simTracker, m *signal.Signal) {
-	if m.Kind != "offer" {
-		return
-	}
-	l := &seedLink{s: s}
-	offer := transfer.Description{SDP: m.SDP, Plan: peer.DefaultPlan}
-	link, answer, err := s.node.Answer(LinkSettings{}, offer, l)
-	if err != nil {
-		panic(err)
-	}
-	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, Flags: peer.OnDemand, MaxRequests: 256, Peer: s.id, Swarm: swarmID}
-	l.session = transfer.NewSession(link, hello, m.From, l, s.w.Now)
-	l.upload = s.uploader.Add(transfer.UploadConfig{Link: link, Session: l.session, Pieces: s, Observer: l, MaxRequests: 256})
-	if to := t.sessions[m.From]; to != nil {
-		to.push(&signal.Signal{
-			Swarm: swarmID, From: s.id, Role: "seed", Link: m.Link, Kind: "answer", SDP: answer.SDP,
-			Plan: &signal.Plan{V: 1, Data: answer.Plan.Data, Message: answer.Plan.Message},
-		})
-	}
-}
-
-func (l *seedLink) Candidate(transfer.Candidate) {}
-func (l *seedLink) Open()                        { l.session.Open() }
-func (l *seedLink) Control(b []byte)             { l.session.Control(b) }
-func (l *seedLink) Data(b []byte)                { l.session.Data(b) }
-func (l *seedLink) Drain()                       { l.upload.Drain(); l.s.uploader.Work() }
-func (l *seedLink) Closed(peer.CloseReason)      { l.upload.Remove() }
-func (l *seedLink) Ready(peer.Hello) error       { return nil }
-func (l *seedLink) Piece(peer.Data) error        { return nil }
-func (l *seedLink) Sent(_ peer.Lane, n int)      { l.s.sent += int64(n) }
-func (l *seedLink) Promoted(int)                 {}
-func (l *seedLink) Served()                      {}
-func (l *seedLink) Canceled(int)                 {}
-
-func (l *seedLink) Rejected(peer.RejectReason, int) {}
-
-func (l *seedLink) Message(m peer.Message) error {
-	switch m := m.(type) {
-	case peer.CertificateRequest:
-		for _, id := range m.Segments {
-			l.s.certify(l.session, id)
-		}
-	case peer.Request:
-		_ = l.upload.Request(m)
-		l.s.uploader.Work()
-	case peer.Cancel:
-		l.upload.Cancel(m)
-		l.s.uploader.Work()
-	}
-	return nil
-}
-
-// certify fetches a segment once and answers all that wait for it.
-func (s *simSeed) certify(to *transfer.Session, id segment.ID) {
-	if raw := s.certs[id]; raw != nil {
-		to.Send(peer.Certificate{Segment: id, Raw: raw})
-		return
-	}
-	if s.rests {
-		to.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneTooFewViewers})
-		return
-	}
-	s.waiting[id] = append(s.waiting[id], to)
-	if len(s.waiting[id]) > 1 {
-		return
-	}
-	name := s.names[id]
-	if live := s.film.live; live != nil {
-		if wait := live.seedKnows(string(name)).Sub(s.w.now); wait > 0 {
-			s.w.After(wait, func() { s.fetch(id, name) })
-			return
-		}
-	}
-	s.fetch(id, name)
-}
-
-// fetch has a segment from the origin.
-func (s *simSeed) fetch(id segment.ID, name segment.Name) {
-	s.origin.Get(Fetch{URL: "http://film.test" + string(name)}, func(int64) {}, func(got Fetched, err error) {
-		list := s.waiting[id]
-		delete(s.waiting, id)
-		for _, session := range list {
-			if err != nil {
-				session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneOrigin})
-				continue
-			}
-			if s.certs[id] == nil {
-				s.held[id], s.certs[id] = got.Data, s.issue(name, got.Data)
-			}
-			session.Send(peer.Certificate{Segment: id, Raw: s.certs[id]})
-		}
-	})
-}
-
-// Piece implements transfer.Pieces.
-func (s *simSeed) Piece(id segment.ID, n int) ([]byte, transfer.Refusal) {
-	data := s.held[id]
-	if data == nil || n*segment.PieceSize >= len(data) {
-		return nil, transfer.Refuse(peer.RejectNotHeld)
-	}
-	return pieceOf(data, n), transfer.Served
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // narrowLines are access lines that carry the film's best rendition hardly or not at all.
@@ -26,14 +28,20 @@ func BenchmarkScheduleElsewhere(b *testing.B) {
 		{"rough", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, short: true, trouble: (*scene).roughen}},
 		{"hanging", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: hangs(6 * time.Second)}},
 		{"silent", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: hangs(18 * time.Second)}},
-		{"fading", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: narrowLines, fading: true}},
+		{"fading", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: narrowLines, each: (*scene).fade}},
 		{"dying", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).loseSeed}},
 		{"dumb", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).withhold}},
 		{"crowd", audience{viewers: 10, film: time.Minute, within: 3 * time.Second, lines: otherLines, thin: 750_000}},
 		{"uneven", audience{viewers: 6, film: time.Minute, within: 15 * time.Second, lines: otherLines, thin: 2e6, trouble: (*scene).unsettleSeed}},
-		{"falling", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: otherLines, falling: true}},
-		{"ladder", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: otherLines, fading: true, ladder: true}},
+		{"falling", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: otherLines, each: (*scene).fall}},
+		{"ladder", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: otherLines, each: (*scene).fade, ladder: true}},
+		{"steps", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: narrowLines, ladder: true}},
+		{"twins", audience{viewers: 6, film: time.Minute, within: 15 * time.Second, lines: otherLines, thin: 750_000, trouble: (*scene).addSeed}},
+		{"turns", audience{viewers: 6, film: time.Minute, within: 15 * time.Second, lines: otherLines, thin: 2e6, trouble: (*scene).unsettleSeeds}},
+		{"pausing", audience{viewers: 8, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).signAtPackaging, each: pauses(5*time.Second, 15*time.Second)}},
+		{"halting", audience{viewers: 8, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).signAtPackaging, each: pauses(2500*time.Millisecond, 8*time.Second)}},
 		{"ahead", audience{viewers: 6, film: 100 * time.Second, within: 40 * time.Second, lines: otherLines, ahead: true}},
+		{"ahead-narrow", audience{viewers: 6, film: 100 * time.Second, within: 40 * time.Second, lines: narrowLines, ahead: true}},
 	} {
 		for seed := range uint64(3) {
 			b.Run(fmt.Sprintf("%s/%d", c.name, seed), func(b *testing.B) {
@@ -88,12 +96,34 @@ func (s *scene) loseSeed(film time.Duration) {
 }
 
 // unsettleSeed has the seed send a twentieth for four seconds of every ten, so that its rate is known and then not true.
-func (s *scene) unsettleSeed(film time.Duration) {
-	full := s.seed.node.up.Rate
-	for at := 10 * time.Second; at < 2*film; at += 10 * time.Second {
-		s.w.After(at, func() { s.seed.node.up.Rate = full / 20 })
-		s.w.After(at+4*time.Second, func() { s.seed.node.up.Rate = full })
+func (s *scene) unsettleSeed(film time.Duration) { s.unsettle(s.seed, 10*time.Second, film) }
+
+// unsettle has a seed do so from a moment on.
+func (s *scene) unsettle(seed *simSeed, from, film time.Duration) {
+	full := seed.node.up.Rate
+	for at := from; at < 2*film; at += 10 * time.Second {
+		s.w.After(at, func() { seed.node.up.Rate = full / 20 })
+		s.w.After(at+4*time.Second, func() { seed.node.up.Rate = full })
 	}
+}
+
+// addSeed has a second seed that sends as much.
+func (s *scene) addSeed(time.Duration) {
+	s.tracker.other = newSeed(s.w, s.film, s.seed.node.up.Rate)
+	s.tracker.other.id, s.tracker.other.node.delay = signal.ID{0xff, 2}, 0
+}
+
+// unsettleSeeds has two seeds, of which one is slow and then the other.
+func (s *scene) unsettleSeeds(film time.Duration) {
+	s.addSeed(film)
+	s.unsettle(s.seed, 10*time.Second, film)
+	s.unsettle(s.tracker.other, 15*time.Second, film)
+}
+
+// signAtPackaging has certificates and no seed.
+func (s *scene) signAtPackaging(time.Duration) {
+	s.film.certify(worldBegin.Add(-time.Hour))
+	s.tracker.seed, s.tracker.keys = nil, []signal.VerifyKey{packagerVerifyKey()}
 }
 
 // withhold has viewers meet peers that announce everything and show no certificate.
@@ -126,4 +156,16 @@ func (s *scene) fade(n *node) {
 // fall has a line carry a fifth from the twentieth second of its viewer on.
 func (s *scene) fall(n *node) {
 	s.w.After(20*time.Second, func() { n.down.Rate /= 5 })
+}
+
+// pauses has something else fill a viewer's uplink for a part of the time.
+func pauses(pause, every time.Duration) func(*scene, *node) {
+	return func(s *scene, n *node) {
+		var fill func()
+		fill = func() {
+			n.up.Pass(s.w.now, int(n.up.Rate*pause.Seconds()))
+			s.w.After(every, fill)
+		}
+		s.w.After(every, fill)
+	}
 }

@@ -16,14 +16,13 @@ type audience struct {
 	viewers      int
 	film, within time.Duration
 	seed         uint64
-	alone        bool    // no peers
-	thin         float64 // what the seed sends, bytes per second; 0: more than is asked of it
-	ahead        bool    // prefetch is on
-	lines        []homes // nil: homeLines
-	short        bool    // segments of two seconds
-	fading       bool    // lines are slower now and then
-	falling      bool    // a line is slower for good after a while
-	ladder       bool    // twenty renditions, each an eighth larger than the one before
+	alone        bool                    // no peers
+	thin         float64                 // what the seed sends, bytes per second; 0: more than is asked of it
+	ahead        bool                    // prefetch is on
+	lines        []homes                 // nil: homeLines
+	short        bool                    // segments of two seconds
+	ladder       bool                    // twenty renditions, each an eighth larger than the one before
+	each         func(s *scene, n *node) // what becomes of a viewer's line
 	trouble      func(s *scene, film time.Duration)
 }
 
@@ -126,11 +125,8 @@ func (a audience) run(t testing.TB) (*scene, tally) {
 				c.Tracker = ""
 			}
 		})
-		if a.fading {
-			s.fade(v.node)
-		}
-		if a.falling {
-			s.fall(v.node)
+		if a.each != nil {
+			a.each(s, v.node)
 		}
 	}
 	s.w.run(2*a.film + a.within)

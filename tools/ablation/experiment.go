@@ -51,4 +51,4 @@ func bets(name, stakes, means string) row {
 	}
 }
 
-var suites = map[string]*suite{schedule.name: &schedule, streaming.name: &streaming, experiment.name: &experiment, broadcasts.name: &broadcasts}
+var suites = map[string]*suite{schedule.name: &schedule, streaming.name: &streaming, experiment.name: &experiment, broadcasts.name: &broadcasts, backgrounds.name: &backgrounds, foregrounds.name: &foregrounds}

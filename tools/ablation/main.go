@@ -1,9 +1,11 @@
 // Command ablation measures what a rule or a constant is worth. It replaces a text of the source by another one, as the rows of a suite
 // say, builds a benchmark with `go test -overlay`, and compares the figures with those of the source as it is. No file of the repository changes.
 //
-//	go -C tools run ./ablation schedule                every row of a suite: schedule, live, stream or experiment. Results are added to
+//	go -C tools run ./ablation schedule                every row of a suite: schedule, live, stream, experiment, background or
+//	                                                   foreground. Results are added to
 //	                                                   build/ablation-schedule.jsonl, and what is there is not measured again
 //	go -C tools run ./ablation -rows rescue schedule   the rows whose name matches
+//	go -C tools run ./ablation -worlds twins schedule  the worlds whose name matches
 //	go -C tools run ./ablation -print schedule         the table of what has been measured
 //	go -C tools run ./ablation -check                  whether every row still fits the source
 package main
@@ -25,6 +27,7 @@ import (
 
 func main() {
 	names := flag.String("rows", ".", "regular expression of the rows to measure")
+	places := flag.String("worlds", ".", "regular expression of the worlds to play")
 	onlyPrint := flag.Bool("print", false, "measure nothing, print the table")
 	onlyCheck := flag.Bool("check", false, "measure nothing, say which rows do not fit the source any more")
 	atMost := flag.Duration("for", time.Hour, "begin no row after this time")
@@ -35,13 +38,17 @@ func main() {
 	case *onlyCheck:
 		err = check()
 	case suites[flag.Arg(0)] == nil:
-		err = errors.New("name a suite: schedule, live, stream or experiment")
+		err = errors.New("name a suite: schedule, live, stream, experiment, background or foreground")
 	case *onlyPrint:
-		err = suites[flag.Arg(0)].run(nil, time.Time{})
+		err = suites[flag.Arg(0)].run(choice{})
 	default:
-		var chosen *regexp.Regexp
-		if chosen, err = regexp.Compile(*names); err == nil {
-			err = suites[flag.Arg(0)].run(chosen, time.Now().Add(*atMost))
+		var chosen choice
+		if chosen.rows, err = regexp.Compile(*names); err != nil {
+			break
+		}
+		if chosen.worlds, err = regexp.Compile(*places); err == nil {
+			chosen.until = time.Now().Add(*atMost)
+			err = suites[flag.Arg(0)].run(chosen)
 		}
 	}
 	if err != nil {
@@ -59,15 +66,21 @@ type suite struct {
 
 func (s *suite) results() string { return "build/ablation-" + s.name + ".jsonl" }
 
-// run measures the chosen rows that have not been, begins none after a time, and prints the table.
-func (s *suite) run(chosen *regexp.Regexp, until time.Time) error {
+// choice is what is to be measured; the zero value is nothing.
+type choice struct {
+	rows, worlds *regexp.Regexp
+	until        time.Time // no row is begun later
+}
+
+// run measures what is chosen and has not been, and prints the table.
+func (s *suite) run(chosen choice) error {
 	known, err := read(s.results())
 	if err != nil {
 		return err
 	}
 	for _, r := range s.rows {
-		worlds := r.missing(known)
-		if chosen == nil || !chosen.MatchString(r.name) || time.Now().After(until) || worlds == "" {
+		worlds := r.missing(known, chosen)
+		if worlds == "" || time.Now().After(chosen.until) {
 			continue
 		}
 		began := time.Now()
@@ -136,11 +149,14 @@ func substitute(source []byte, before, after string) ([]byte, error) {
 	return []byte(strings.Replace(string(source), before, after, 1)), nil
 }
 
-// missing are the worlds of the row that were not measured yet.
-func (r row) missing(known []result) string {
+// missing are the worlds of the row that are chosen and were not measured yet.
+func (r row) missing(known []result, chosen choice) string {
+	if chosen.rows == nil || !chosen.rows.MatchString(r.name) {
+		return ""
+	}
 	var out []string
 	for w := range strings.SplitSeq(r.worlds, "|") {
-		has := false
+		has := !chosen.worlds.MatchString(w)
 		for _, k := range known {
 			has = has || k.Row == r.name && len(k.Worlds[w]) > 0
 		}
@@ -210,15 +226,32 @@ func (r *result) parse(benchmark, out string) {
 		if len(f) < 4 || !strings.HasPrefix(f[0], "Benchmark"+benchmark+"/") {
 			continue
 		}
-		world := strings.Split(f[0], "/")[1]
-		figures := map[string]float64{}
-		for i := 2; i+1 < len(f); i += 2 {
-			if v, err := strconv.ParseFloat(f[i], 64); err == nil && f[i+1] != "ns/op" {
-				figures[f[i+1]] = v
-			}
-		}
-		r.Worlds[world] = append(r.Worlds[world], figures)
+		r.line(strings.Split(processors.ReplaceAllString(f[0], ""), "/")[1], f[2:])
 	}
+}
+
+// processors is what the name of a benchmark ends with.
+var processors = regexp.MustCompile(`-\d+$`)
+
+// line takes what was measured in a world: of one seed, or of several, whose figures have names that end with # and the seed.
+func (r *result) line(world string, f []string) {
+	seeds := []map[string]float64{{}}
+	for i := 0; i+1 < len(f); i += 2 {
+		v, err := strconv.ParseFloat(f[i], 64)
+		unit, seed, several := strings.Cut(f[i+1], "#")
+		n, bad := 0, error(nil)
+		if several {
+			n, bad = strconv.Atoi(seed)
+		}
+		if err != nil || bad != nil || unit == "ns/op" {
+			continue
+		}
+		for len(seeds) <= n {
+			seeds = append(seeds, map[string]float64{})
+		}
+		seeds[n][unit] = v
+	}
+	r.Worlds[world] = append(r.Worlds[world], seeds...)
 }
 
 func read(file string) (all []result, err error) {

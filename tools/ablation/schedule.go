@@ -16,7 +16,7 @@ const (
 	viewer   = "internal/viewer/"
 
 	plain      = "eight|thin" // worlds for most rows
-	everywhere = plain + "|narrow|rough|hanging|silent|fading|dying|dumb|crowd|uneven|falling|ladder|ahead"
+	everywhere = plain + "|narrow|rough|hanging|silent|fading|dying|dumb|crowd|uneven|falling|ladder|steps|twins|turns|pausing|halting|ahead|ahead-narrow"
 )
 
 // schedule is the source as it is, what only changes the dice, then rules that are off, then constants at a half and at the double.
@@ -45,15 +45,15 @@ var scheduleRows = []row{
 	{"stall time: no round trips", plain + "|rough", peers, "max(leastStall, 4*p.RTTUs+3_000_000*min(p.Queued, probation)/max(p.Rate, leastRate))", "max(leastStall, 3_000_000*min(p.Queued, probation)/max(p.Rate, leastRate))"},
 	{"stall time: no queue", plain + "|rough", peers, "max(leastStall, 4*p.RTTUs+3_000_000*min(p.Queued, probation)/max(p.Rate, leastRate))", "max(leastStall, 4*p.RTTUs)"},
 	{"stall time: queue, not of the rate", plain + "|rough", peers, "/max(p.Rate, leastRate))", "/leastRate)"},
-	{"usable: no bound of four seconds", plain + "|rough|crowd|uneven|fading", peers, "most = min(most, max(pieceSize, 4*p.Rate))", ""},
+	{"usable: no bound of four seconds", plain + "|rough|crowd|uneven|fading|turns|pausing", peers, "most = min(most, max(pieceSize, 4*p.Rate))", ""},
 	{"usable: no bound while the rate is unknown", plain + "|rough", peers, "most = min(most, probation)", "most += 0"},
-	{"usable: no bound of seeds", plain + "|crowd|uneven|dying", peers, "most = ps.policy.SeedCap", "most += 0"},
+	{"usable: no bound of seeds", plain + "|crowd|uneven|dying|twins|turns", peers, "most = ps.policy.SeedCap", "most += 0"},
 	{"last piece first: off", plain + "|narrow", assign, "if fresh && n > 0 &&", "if false && fresh && n > 0 &&"},
 	{"6: a viewer after turn_us", plain + "|rough", assign, "left := min(s.turnUs(a.policy.UrgentPermille), s.AskedUs+s.DurationUs) - a.timer.nowUs", "left := s.AskedUs+s.DurationUs - a.timer.nowUs"},
 	{"6: a viewer after its own play time", plain + "|rough", assign, "left := min(s.turnUs(a.policy.UrgentPermille), s.AskedUs+s.DurationUs) - a.timer.nowUs", "left := s.turnUs(a.policy.UrgentPermille) - a.timer.nowUs"},
-	{"6b: no wait for a busy viewer", plain + "|silent|dying|dumb", assign, "if slices.ContainsFunc(a.peers.viewers, holds) && a.timer.waits(", "if false && slices.ContainsFunc(a.peers.viewers, holds) && a.timer.waits("},
-	{"6c: no wait for a stalled holder", plain + "|silent|rough|dying|dumb", assign, "if !held || !a.timer.waits(until) {", "if true || !held {"},
-	{"6c: the wait, however long it stays stalled", plain + "|rough|dying|dumb", assign, "return p.StalledUntilUs < until && p.has(s.ID, n)", "return p.has(s.ID, n)"},
+	{"6b: no wait for a busy viewer", plain + "|silent|dying|dumb|pausing|halting", assign, "if slices.ContainsFunc(a.peers.viewers, holds) && a.timer.waits(", "if false && slices.ContainsFunc(a.peers.viewers, holds) && a.timer.waits("},
+	{"6c: no wait for a stalled holder", plain + "|silent|rough|dying|dumb|pausing|halting", assign, "if !held || !a.timer.waits(until) {", "if true || !held {"},
+	{"6c: the wait, however long it stays stalled", plain + "|rough|dying|dumb|pausing|halting", assign, "return p.StalledUntilUs < until && p.has(s.ID, n)", "return p.has(s.ID, n)"},
 	{"6d: no owner", plain + "|dying|dumb", assign, "if !a.leaves(s, n, interested) {", "if true || !a.leaves(s, n, interested) {"},
 	{"6d: the wait from the asking alone", plain + "|dying|dumb", assign, "max(from, heard)+a.policy.PatienceUs", "from+0*heard+a.policy.PatienceUs"},
 	{"6d: seeds in order of the pieces", plain + "|dying|dumb", assign, "	if len(a.peers.viewers) > 0 {\n		ranks", "	if false {\n		ranks"},
@@ -65,9 +65,9 @@ var scheduleRows = []row{
 	{"turn: no bound of 5/4", plain + "|rough", segment, ", s.AskedUs+s.DurationUs*5/4)", ")"},
 	{"turn: no bound of the play time", plain + "|narrow|rough", segment, "return min(s.DeadlineUs-s.UrgentWindow(permille), max(inTime, s.DeadlineUs-s.DurationUs), s.AskedUs+s.DurationUs*5/4)", "_ = inTime\n	return min(s.DeadlineUs-s.UrgentWindow(permille), s.AskedUs+s.DurationUs*5/4)"},
 	{"turn: play time, not the last duration", plain + "|narrow|rough", segment, "max(inTime, s.DeadlineUs-s.DurationUs)", "inTime"},
-	{"rescue: off", plain + "|narrow|rough|hanging|silent|dying|dumb", decide, "if certified && proven && s.Origin == OriginIdle && d.urgent.rescue(s) {", "if false {"},
+	{"rescue: off", plain + "|narrow|rough|hanging|silent|dying|dumb|twins|turns", decide, "if certified && proven && s.Origin == OriginIdle && d.urgent.rescue(s) {", "if false {"},
 	{"rescue: to the end of the window", plain + "|narrow|rough|hanging|silent|dying|dumb", urgent, "if u.slack(s) < half {\n		return false", "if false {\n		return false"},
-	{"rescue: no preference of the seed asked", plain + "|narrow|rough|hanging|silent|dying|dumb", urgent, "best := u.rescuer(s, open, 0)", "best := u.rescuer(s, open, len(open))"},
+	{"rescue: no preference of the seed asked", plain + "|narrow|rough|hanging|silent|dying|dumb|twins|turns", urgent, "best := u.rescuer(s, open, 0)", "best := u.rescuer(s, open, len(open))"},
 	{"proving: off", plain + "|rough", decide, "d.urgent.prove(s)", ""},
 	{"race: off", plain + "|narrow|rough|hanging|silent", decide, "d.urgent.race(s, turn)", ""},
 	{"race: the origin's time does not count", plain + "|narrow|rough|hanging|silent", urgent, "if s.OriginUs >= 0 && u.timer.waits(due+1) {", "if false && u.timer.waits(due+1) {"},
@@ -92,7 +92,7 @@ var scheduleRows = []row{
 	{"stretch: no bridge", plain, viewer + "loads.go", "const bridge = 4", "const bridge = 0"},
 	{"stretch: pieces on their way, too", plain, viewer + "loads.go", "if p == nil && (all || !flying[n]) {", "if p == nil && (all || true) {"},
 	{"lateness: off", plain + "|rough", viewer + "patience.go", "if p.lenient || first < 0 {", "if true || first < 0 {"},
-	{"lateness: never forgiven", plain + "|rough", viewer + "patience.go", "p.lateness.times = 0", "p.lateness.times += 0"},
+	{"lateness: never forgiven", plain + "|rough|pausing|halting", viewer + "patience.go", "p.lateness.times = 0", "p.lateness.times += 0"},
 	{"mute: off", plain + "|rough", viewer + "patience.go", "if p.heard(); p.mute.pings == 0 {\n		p.mute.pings, p.mute.came = 1", "if p.heard(); false {\n		p.mute.pings, p.mute.came = 1"},
 	{"rate: not bounded by the mean", plain + "|rough", meter, "if m.burst == 0 || m.due.time < meanLeast {", "if true {"},
 	{"rate: low ones not forgotten", plain + "|rough", meter, "return m.burst > 0 && m.measured() < unknownPace && now.Sub(m.last) >= rateAge", "return false"},
@@ -101,19 +101,21 @@ var scheduleRows = []row{
 	{"origin's rest: none", "rough", viewer + "view.go", "Sub(w.line.failed) >= originRest", "Sub(w.line.failed) >= 0*originRest"},
 
 	// Capacity.
-	{"capacity: no margin", "eight|narrow|fading", viewer + "capacity.go", "margin = 1.0 / 16", "margin = 0.0"},
+	{"capacity: no margin", "eight|narrow|fading|falling|ladder|steps", viewer + "capacity.go", "margin = 1.0 / 16", "margin = 0.0"},
+	{"capacity: a margin of one", "eight|ladder|steps", viewer + "capacity.go", "margin = 1.0 / 16", "margin = 1.0"},
 	{"capacity: the longer mean alone", "eight|narrow|fading|falling|crowd", viewer + "capacity.go", "if short < fallen*long {", "if false && short < fallen*long {"},
-	{"capacity: a sample counts for its own time", "eight|narrow|fading", viewer + "capacity.go", "gapShare = 1.0 / 16", "gapShare = 0.0"},
+	{"capacity: a sample counts for its own time", "eight|narrow|fading|falling|ladder|steps", viewer + "capacity.go", "gapShare = 1.0 / 16", "gapShare = 0.0"},
+	{"capacity: a sample counts for all the time since the last", "eight|fading|steps", viewer + "capacity.go", "gapShare = 1.0 / 16", "gapShare = 1.0"},
 	{"capacity: crowded transfers are samples", "eight|narrow|fading", viewer + "capacity.go", "crowded := float64(others) > float64(bytes)*few; crowded", "crowded := false; crowded"},
 	{"capacity: crowded transfers are nothing", "eight|narrow|fading", viewer + "capacity.go", "if known == 0 {\n			return", "if true {\n			return"},
 	{"freshness: off", "eight|narrow|ahead", viewer + "freshness.go", "return adaptive && f.off", "return false && f.off"},
 
 	// Prefetch.
-	{"prefetch: begins at 1 duration", "ahead", prefetch, "beginDuration = 3", "beginDuration = 1"},
-	{"prefetch: begins at 6 durations", "ahead", prefetch, "beginDuration = 3", "beginDuration = 6"},
-	{"prefetch: begins as it goes on", "ahead", prefetch, "beginDuration = 3", "beginDuration = 2"},
-	{"prefetch: no bound of 60 s", "ahead", prefetch, "time > aheadUs", "time > 100*aheadUs"},
-	{"prefetch: no first MB", "ahead", prefetch, "firstWaste    = 1 << 20", "firstWaste    = 0"},
+	{"prefetch: begins at 1 duration", "ahead|ahead-narrow", prefetch, "beginDuration = 3", "beginDuration = 1"},
+	{"prefetch: begins at 6 durations", "ahead|ahead-narrow", prefetch, "beginDuration = 3", "beginDuration = 6"},
+	{"prefetch: begins as it goes on", "ahead|ahead-narrow", prefetch, "beginDuration = 3", "beginDuration = 2"},
+	{"prefetch: no bound of 60 s", "ahead|ahead-narrow", prefetch, "time > aheadUs", "time > 100*aheadUs"},
+	{"prefetch: no first MB", "ahead|ahead-narrow", prefetch, "firstWaste    = 1 << 20", "firstWaste    = 0"},
 	{"prefetch: 64 requests, half", "ahead", viewer + "ahead.go", "mostBehind  = 64", "mostBehind  = 32"},
 	{"prefetch: 64 requests, twice", "ahead", viewer + "ahead.go", "mostBehind  = 64", "mostBehind  = 128"},
 	{"prefetch: quiet after 30 s, half", "ahead", viewer + "ahead.go", "quietBehind = 30", "quietBehind = 15"},
