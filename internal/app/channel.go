@@ -30,7 +30,7 @@ const startWait = time.Minute
 // channel is a live stream that is made here: a source pushes its files, and a receiver signs and publishes them in the folder of an
 // origin.
 type channel struct {
-	picture  picture
+	picture  PictureConfig
 	replayed string // folder of what is replayed
 	origin   *origin
 	site     site.Config
@@ -106,14 +106,14 @@ func (c *channel) start(ctx context.Context, group *servers) (stop func(), err e
 
 // source is what pushes the stream until its context ends.
 func (c *channel) source() (func(context.Context, live.Target) error, error) {
-	window := c.picture.window
+	window := c.picture.Window
 	if window == 0 {
 		window = liveWindow
 	}
-	if c.picture.live {
+	if c.picture.Live {
 		recipe := film.DefaultRecipe()
 		clock := live.Clock{Segment: time.Duration(c.picture.seconds()) * time.Second, Window: window, FPS: recipe.FPS}
-		if c.picture.parts {
+		if c.picture.LowLatency {
 			clock.Part = livePart
 		}
 		for _, r := range recipe.Renditions {

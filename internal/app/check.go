@@ -144,11 +144,11 @@ func (k *checker) choices(c *Config) {
 
 // pictures checks what an origin is to show.
 func (k *checker) pictures(c *Config) {
-	for section, p := range map[string]picture{"up": c.Up.picture(), "origin": c.Origin.picture()} {
-		if s := p.segment; s != 0 && !slices.Contains(segmentLengths, s) {
+	for section, p := range map[string]PictureConfig{"up": c.Up.PictureConfig, "origin": c.Origin.PictureConfig} {
+		if s := p.Segment; s != 0 && !slices.Contains(segmentLengths, s) {
 			k.complain(section+".segment", "%s is no choice (one of %v)", s, segmentLengths)
 		}
-		if w := p.window; w != 0 && (w < leastWindow || w > mostWindow) {
+		if w := p.Window; w != 0 && (w < leastWindow || w > mostWindow) {
 			k.complain(section+".window", "%s is not between %s and %s", w, leastWindow, mostWindow)
 		}
 	}

@@ -188,44 +188,42 @@ type NATSConfig struct {
 	KeyFile         string `yaml:"key_file"`               // and its key
 }
 
+// PictureConfig is what an origin shows: a film, or a stream that is made while it is watched.
+type PictureConfig struct {
+	Media      string        `yaml:"media"`       // video file, or a folder with master.m3u8; empty is the sample film
+	Live       bool          `yaml:"live"`        // a clock, encoded in real time, instead of a film
+	LowLatency bool          `yaml:"low_latency"` // the clock's segments are published in parts of half a second
+	Replay     bool          `yaml:"replay"`      // the film as a live stream without end
+	Segment    time.Duration `yaml:"segment"`     // length of segments, 2s, 4s, 6s; 0: 4s, of a live stream 2s
+	Window     time.Duration `yaml:"window"`      // length of a live stream's playlists; 0: 30s
+}
+
 // OriginConfig is of `leeway origin`, which stands in for a site's own where there is none.
 type OriginConfig struct {
-	Listen      string        `yaml:"listen"`       // HOST:PORT of page and film
-	SeedListen  string        `yaml:"seed_listen"`  // HOST:PORT of the film for seeds, without TLS, so that metrics tell them from viewers; empty: none
-	Admin       string        `yaml:"admin"`        // HOST:PORT of metrics, health
-	Media       string        `yaml:"media"`        // video file, or a folder with master.m3u8; empty is the sample film
-	Live        bool          `yaml:"live"`         // a clock, encoded in real time, instead of a film
-	LowLatency  bool          `yaml:"low_latency"`  // the clock's segments are published in parts of half a second
-	Replay      bool          `yaml:"replay"`       // the film as a live stream without end
-	Segment     time.Duration `yaml:"segment"`      // length of segments, 2s, 4s, 6s; 0: 4s, of a live stream 2s
-	Window      time.Duration `yaml:"window"`       // length of a live stream's playlists; 0: 30s
-	PackagerKey string        `yaml:"packager_key"` // file of the key that signs a live stream; empty: it is not signed
-	Tracker     string        `yaml:"tracker"`      // ws:// or wss:// address that the page's script is told
-	CertFile    string        `yaml:"cert_file"`    // TLS certificate of listen, read again when it changes; empty: no TLS
-	KeyFile     string        `yaml:"key_file"`     // and its key
+	Listen        string `yaml:"listen"`      // HOST:PORT of page and film
+	SeedListen    string `yaml:"seed_listen"` // HOST:PORT of the film for seeds, without TLS, so that metrics tell them from viewers; empty: none
+	Admin         string `yaml:"admin"`       // HOST:PORT of metrics, health
+	PictureConfig `yaml:",inline"`
+	PackagerKey   string `yaml:"packager_key"` // file of the key that signs a live stream; empty: it is not signed
+	Tracker       string `yaml:"tracker"`      // ws:// or wss:// address that the page's script is told
+	CertFile      string `yaml:"cert_file"`    // TLS certificate of listen, read again when it changes; empty: no TLS
+	KeyFile       string `yaml:"key_file"`     // and its key
 }
 
 // UpConfig is of `leeway up` alone.
-//
-// Large: a key for each thing that an operator may set.
 type UpConfig struct {
-	Listen      string        `yaml:"listen"`                 // HOST:PORT of page, script, WebSocket and film
-	Admin       string        `yaml:"admin"`                  // HOST:PORT of metrics, health, purge
-	DataDir     string        `yaml:"data_dir"`               // keys and the seed's store
-	Open        bool          `yaml:"open"`                   // any program that can reach Listen may join
-	Media       string        `yaml:"media"`                  // video file, or a folder with master.m3u8; empty is the sample film
-	Live        bool          `yaml:"live"`                   // a clock, encoded in real time, instead of a film
-	LowLatency  bool          `yaml:"low_latency"`            // the clock's segments are published in parts of half a second
-	Replay      bool          `yaml:"replay"`                 // the film as a live stream without end
-	Segment     time.Duration `yaml:"segment"`                // length of segments, 2s, 4s, 6s; 0: 4s, of a live stream 2s
-	Window      time.Duration `yaml:"window"`                 // length of a live stream's playlists; 0: 30s
-	SignLive    bool          `yaml:"sign_live"`              // as a packager does
-	Site        string        `yaml:"site"`                   // file with one site's configuration, served instead of the film
-	OriginRate  int           `yaml:"origin_rate"`            // bytes per second of a viewer's connection to the origin, 0 is unshaped
-	Prefetch    bool          `yaml:"prefetch"`               // the film's viewers fetch ahead in the background
-	Control     int           `yaml:"control_group_permille"` // of the film's viewers, served by the origin alone
-	Role        string        `yaml:"role"`                   // of the film's viewers: full, leech, relay-only, off
-	OriginFault string        `yaml:"origin_fault"`           // none, 404, 500, slow, late: what segments get instead
+	Listen        string `yaml:"listen"`   // HOST:PORT of page, script, WebSocket and film
+	Admin         string `yaml:"admin"`    // HOST:PORT of metrics, health, purge
+	DataDir       string `yaml:"data_dir"` // keys and the seed's store
+	Open          bool   `yaml:"open"`     // any program that can reach Listen may join
+	PictureConfig `yaml:",inline"`
+	SignLive      bool   `yaml:"sign_live"`              // as a packager does
+	Site          string `yaml:"site"`                   // file with one site's configuration, served instead of the film
+	OriginRate    int    `yaml:"origin_rate"`            // bytes per second of a viewer's connection to the origin, 0 is unshaped
+	Prefetch      bool   `yaml:"prefetch"`               // the film's viewers fetch ahead in the background
+	Control       int    `yaml:"control_group_permille"` // of the film's viewers, served by the origin alone
+	Role          string `yaml:"role"`                   // of the film's viewers: full, leech, relay-only, off
+	OriginFault   string `yaml:"origin_fault"`           // none, 404, 500, slow, late: what segments get instead
 }
 
 // Default ports; docs/operations/network.md has the table. Each service has an admin port of its own, so that they run on one machine;

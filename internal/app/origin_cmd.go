@@ -51,14 +51,14 @@ func (c *originCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	source, film, err := o.picture().open(ctx, r.env, registry)
+	source, film, err := o.open(ctx, r.env, registry)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
 	group := newServers(log)
 	defer group.stop()
-	if o.picture().streams() {
+	if o.streams() {
 		stop, err := streamAlone(ctx, config, source, film, group, log)
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func serveOrigin(ctx context.Context, config *Config, source *origin, registry *
 
 // streamAlone starts the live stream of an origin that has no tracker in its process.
 func streamAlone(ctx context.Context, config *Config, source *origin, film string, group *servers, log *slog.Logger) (stop func(), err error) {
-	c := channel{picture: config.Origin.picture(), replayed: film, origin: source, log: log, site: site.Config{Name: "demo", Hosts: []string{"localhost"}}}
+	c := channel{picture: config.Origin.PictureConfig, replayed: film, origin: source, log: log, site: site.Config{Name: "demo", Hosts: []string{"localhost"}}}
 	file := config.Origin.PackagerKey
 	switch {
 	case file == "": // signed with a key that no tracker knows: viewers take no notice
@@ -144,7 +144,7 @@ func originPage(o OriginConfig, source *origin) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("origin: read the embedded bundle: %w", err)
 	}
-	page, err := bundle.Page(o.picture().shown(o.Tracker, source))
+	page, err := bundle.Page(o.shown(o.Tracker, source))
 	if err != nil {
 		return nil, fmt.Errorf("origin: read the embedded demo page: %w", err)
 	}

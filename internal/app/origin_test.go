@@ -186,11 +186,11 @@ func TestThePageIsToldOfAnMPD(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	if shown := (picture{}).shown("", o); shown.DASH != "" || shown.Source != "/media/bbb/master.m3u8" {
+	if shown := (PictureConfig{}).shown("", o); shown.DASH != "" || shown.Source != "/media/bbb/master.m3u8" {
 		t.Errorf("without one the page is told of %+v", shown)
 	}
 	write(t, filepath.Join(dir, "master.mpd"), "<MPD/>")
-	if shown := (picture{}).shown("", o); shown.DASH != "/media/bbb/master.mpd" {
+	if shown := (PictureConfig{}).shown("", o); shown.DASH != "/media/bbb/master.mpd" {
 		t.Errorf("the page is told of %+v", shown)
 	}
 	if r := ask(o.handler(clientViewer), "GET", "/media/bbb/master.mpd"); r.Code != 200 || r.Header().Get("Content-Type") != "application/dash+xml" {

@@ -50,6 +50,7 @@ type field struct {
 	name   string
 	index  []int
 	kind   reflect.Type
+	owner  reflect.Type // the struct that declares it
 	secret bool
 }
 
@@ -72,7 +73,7 @@ func fields(t reflect.Type) []field {
 		if name == "" {
 			name = strings.ToLower(f.Name)
 		}
-		all = append(all, field{name: name, index: []int{i}, kind: f.Type, secret: f.Tag.Get("secret") == "true"})
+		all = append(all, field{name: name, index: []int{i}, kind: f.Type, owner: t, secret: f.Tag.Get("secret") == "true"})
 	}
 	return all
 }

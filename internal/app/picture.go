@@ -15,16 +15,6 @@ import (
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
-// picture is what an origin shows: a film, or a stream that is made while it is watched.
-type picture struct {
-	media   string // video file, or a folder with a master playlist; empty: the sample film
-	live    bool   // a clock, encoded in real time
-	parts   bool   // and published in parts
-	replay  bool   // the film as a live stream
-	segment time.Duration
-	window  time.Duration // of a stream's playlists
-}
-
 // Lengths of segments where none is asked for: a film's do without many requests, a stream's are what its viewers are behind by.
 const (
 	filmSegment = 4 * time.Second
@@ -41,35 +31,25 @@ const (
 // segmentLengths are those that a film can be cut into: whole groups of pictures of the recipe.
 var segmentLengths = []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.Second}
 
-// picture is what the configuration has an up show.
-func (c UpConfig) picture() picture {
-	return picture{c.Media, c.Live, c.LowLatency, c.Replay, c.Segment, c.Window}
-}
-
-// picture is what the configuration has an origin show.
-func (c OriginConfig) picture() picture {
-	return picture{c.Media, c.Live, c.LowLatency, c.Replay, c.Segment, c.Window}
-}
-
 // streams says whether it is a live stream.
-func (p picture) streams() bool { return p.live || p.replay }
+func (p PictureConfig) streams() bool { return p.Live || p.Replay }
 
 // check says what does not go together.
-func (p picture) check() error {
+func (p PictureConfig) check() error {
 	switch {
-	case p.live && p.replay:
+	case p.Live && p.Replay:
 		return cmdline.Usage(errors.New("--live shows a clock and --replay a film: give one of them"))
-	case p.parts && !p.live:
+	case p.LowLatency && !p.Live:
 		return cmdline.Usage(errors.New("--low-latency is of the stream of --live alone"))
-	case p.live && p.media != "":
+	case p.Live && p.Media != "":
 		return cmdline.Usage(errors.New("--live shows a clock and no --media (--replay shows a film as a live stream)"))
 	}
 	return nil
 }
 
 // seconds is the length of a segment.
-func (p picture) seconds() int {
-	length := p.segment
+func (p PictureConfig) seconds() int {
+	length := p.Segment
 	if length == 0 && p.streams() {
 		length = liveSegment
 	} else if length == 0 {
@@ -79,23 +59,23 @@ func (p picture) seconds() int {
 }
 
 // path is the one that the picture is served below.
-func (p picture) path() string {
+func (p PictureConfig) path() string {
 	switch {
 	case p.streams():
 		return "/media/live/"
-	case p.media == "":
+	case p.Media == "":
 		return "/media/bbb/"
 	}
-	return "/media/" + film.Slug(p.media) + "/"
+	return "/media/" + film.Slug(p.Media) + "/"
 }
 
 // open returns an origin of the picture, and the folder of the film where there is one: its HLS of MPEG-TS, if it was made here. That
 // of a stream is empty until a channel pushes into it, and is removed when it is closed.
-func (p picture) open(ctx context.Context, env Env, sink metric.Sink) (source *origin, dir string, err error) {
+func (p PictureConfig) open(ctx context.Context, env Env, sink metric.Sink) (source *origin, dir string, err error) {
 	if err := p.check(); err != nil {
 		return nil, "", err
 	}
-	if !p.live {
+	if !p.Live {
 		if dir, err = p.folder(ctx, env); err != nil {
 			return nil, "", err
 		}
@@ -111,14 +91,14 @@ func (p picture) open(ctx context.Context, env Env, sink metric.Sink) (source *o
 	if source, err = openOrigin(temporary, p.path(), sink); err != nil {
 		return nil, "", errors.Join(err, os.RemoveAll(temporary))
 	}
-	source.temporary, source.replays = temporary, p.replay
+	source.temporary, source.replays = temporary, p.Replay
 	return source, dir, nil
 }
 
 // openFilm returns an origin of the film in dir. One that was made here is served as CMAF, which is one swarm for HLS and DASH, and
 // below tsBelow as MPEG-TS; where it cannot be packaged, as MPEG-TS alone.
-func (p picture) openFilm(ctx context.Context, env Env, dir string, sink metric.Sink) (*origin, error) {
-	if dir == p.media {
+func (p PictureConfig) openFilm(ctx context.Context, env Env, dir string, sink metric.Sink) (*origin, error) {
+	if dir == p.Media {
 		return openOrigin(dir, p.path(), sink)
 	}
 	served := dir
@@ -144,34 +124,34 @@ func (p picture) openFilm(ctx context.Context, env Env, dir string, sink metric.
 }
 
 // folder returns the film's: media itself when it is one, else what is made of it.
-func (p picture) folder(ctx context.Context, env Env) (string, error) {
-	if p.media != "" {
-		info, err := os.Stat(p.media)
+func (p PictureConfig) folder(ctx context.Context, env Env) (string, error) {
+	if p.Media != "" {
+		info, err := os.Stat(p.Media)
 		if err != nil {
 			return "", cmdline.Usage(fmt.Errorf("--media: %w (give a video file, or a folder of HLS)", err))
 		}
 		if info.IsDir() {
-			if _, err := os.Stat(filepath.Join(p.media, film.MasterName)); err != nil {
-				return "", cmdline.Usage(fmt.Errorf("--media: %s holds no %s (give a folder of HLS, or a video file)", p.media, film.MasterName))
+			if _, err := os.Stat(filepath.Join(p.Media, film.MasterName)); err != nil {
+				return "", cmdline.Usage(fmt.Errorf("--media: %s holds no %s (give a folder of HLS, or a video file)", p.Media, film.MasterName))
 			}
-			return p.media, nil
+			return p.Media, nil
 		}
 	}
-	return prepareFilm(ctx, env, p.media, p.seconds())
+	return prepareFilm(ctx, env, p.Media, p.seconds())
 }
 
 // shown is what the page says of the picture that source serves, and the tracker that its script asks; empty: the page's own host.
-func (p picture) shown(tracker string, source *origin) webdist.Film {
+func (p PictureConfig) shown(tracker string, source *origin) webdist.Film {
 	shown := webdist.Film{
 		Tracker: tracker,
 		Source:  p.path() + film.MasterName,
 		Title:   "Big Buck Bunny", Attribution: "© Blender Foundation, CC BY 3.0",
 	}
 	switch {
-	case p.live:
+	case p.Live:
 		shown.Title, shown.Attribution = "Clock", ""
-	case p.media != "":
-		shown.Title, shown.Attribution = filepath.Base(p.media), ""
+	case p.Media != "":
+		shown.Title, shown.Attribution = filepath.Base(p.Media), ""
 	}
 	if p.streams() {
 		shown.Title += " (live)"

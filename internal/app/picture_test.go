@@ -19,7 +19,7 @@ func TestAFilmThatIsMadeHereIsOneTitleForHLSAndDASH(t *testing.T) {
 	if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=160x90:rate=24:duration=4", "-pix_fmt", "yuv420p", file).CombinedOutput(); err != nil {
 		t.Fatalf("make a film: %v: %s", err, out)
 	}
-	p := picture{media: file}
+	p := PictureConfig{Media: file}
 	source, dir, err := p.open(t.Context(), Env{Stderr: io.Discard, Environ: []string{"XDG_CACHE_HOME=" + t.TempDir()}}, &testkit.Recorder{})
 	if err != nil {
 		t.Fatal(err)

@@ -108,7 +108,7 @@ func described(prefix string, v reflect.Value, meanings map[string]string) (own 
 		default:
 			own = append(own, keyDoc{
 				Key: key, Type: typeName(f.kind), Unit: unitOf(key, f.kind), Default: defaultOf(inner), Secret: f.secret, Environ: variableOf(key),
-				Meaning: meanings[t.String()+"."+t.FieldByIndex(f.index).Name],
+				Meaning: meanings[f.owner.String()+"."+t.FieldByIndex(f.index).Name],
 			})
 		}
 	}

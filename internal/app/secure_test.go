@@ -39,7 +39,7 @@ func TestUpOverTLS(t *testing.T) {
 	}
 	transport := &http.Transport{TLSClientConfig: trusted, DialContext: here, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
-	for _, path := range []string{"/leeway.js", picture{media: film}.path() + "master.m3u8"} {
+	for _, path := range []string{"/leeway.js", PictureConfig{Media: film}.path() + "master.m3u8"} {
 		answer, err := (&http.Client{Transport: transport}).Get(r.page + path)
 		if err != nil {
 			t.Fatal(err)

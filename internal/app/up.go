@@ -251,7 +251,7 @@ func (u *upRun) openFilm(ctx context.Context) (*source, error) {
 	if u.config.Up.Site != "" {
 		return nil, nil
 	}
-	opened, dir, err := u.config.Up.picture().open(ctx, u.env, u.metrics)
+	opened, dir, err := u.config.Up.open(ctx, u.env, u.metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -272,7 +272,7 @@ func (u *upRun) stream(ctx context.Context, source *source, config *site.Config,
 	if err != nil {
 		return err
 	}
-	c := channel{picture: u.config.Up.picture(), replayed: source.film, origin: source.origin, site: *config, key: key, log: u.log}
+	c := channel{picture: u.config.Up.PictureConfig, replayed: source.film, origin: source.origin, site: *config, key: key, log: u.log}
 	stop, err := c.start(ctx, group)
 	if err != nil {
 		return err
@@ -304,12 +304,12 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 	if !u.config.Up.Prefetch {
 		config.Policy.Prefetch = site.PrefetchNever
 	}
-	if u.config.Up.picture().streams() {
+	if u.config.Up.streams() {
 		if err := u.stream(ctx, source, &config, group); err != nil {
 			return shown{}, err
 		}
 	}
-	film := u.config.Up.picture().shown("", source.origin)
+	film := u.config.Up.shown("", source.origin)
 	film.Outages = !u.proxied()
 	if film.Addresses, err = at.elsewhere(); err != nil {
 		return shown{}, err
