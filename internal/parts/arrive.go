@@ -2,6 +2,7 @@ package parts
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/leeway-video/leeway/internal/segment"
@@ -35,14 +36,11 @@ type early struct {
 
 // opened is a piece that is there in part.
 type opened struct {
-	push  *push
-	piece int
-	data  []byte
-	spans []span // that have come, one a message
-	left  int
+	push   *push
+	piece  int
+	length int
+	peer.Assembly
 }
-
-type span struct{ from, to int }
 
 // announced takes a push that a peer announces. A peer tells each part once, and only a seed tells those that did not subscribe.
 func (l *link) announced(now int64, m peer.Part) {
@@ -246,12 +244,12 @@ func (l *link) take(now int64, u *push, m peer.Data) {
 		l.node.do(Blame{From: l.id, Why: why})
 		return
 	}
-	if o.left > 0 {
+	if o.Received < o.length {
 		return
 	}
 	l.open = slices.DeleteFunc(l.open, func(other *opened) bool { return other == o })
 	u.got[i] = true
-	s.arrived(now, l, p, i, o.data)
+	s.arrived(now, l, p, i, o.Data)
 }
 
 // opened is the piece that data is of. An honest peer sends one after the other, and has as many under way as there are channels.
@@ -261,27 +259,23 @@ func (l *link) opened(u *push, piece, length int) *opened {
 	}
 	if len(l.open) == mostOpen {
 		old := l.open[0]
-		l.unsolicited(len(old.data) - old.left)
+		l.unsolicited(old.Received)
 		l.open = l.open[1:]
 	}
-	o := &opened{push: u, piece: piece, data: make([]byte, length), left: length}
+	o := &opened{push: u, piece: piece, length: length}
 	l.open = append(l.open, o)
 	return o
 }
 
 // add puts data in its place.
 func (o *opened) add(m peer.Data) Why {
-	from, to := int(m.Offset), int(m.Offset)+len(m.Payload)
-	if to > len(o.data) || slices.ContainsFunc(o.spans, func(s span) bool { return from < s.to && s.from < to }) {
-		return Malformed
-	}
-	if len(o.spans) == peer.MaxPieceMessages {
+	switch err := o.Add(m, o.length); {
+	case err == nil:
+		return ""
+	case errors.Is(err, peer.ErrCrumbs):
 		return Crumbs
 	}
-	o.spans = append(o.spans, span{from, to})
-	copy(o.data[from:], m.Payload)
-	o.left -= len(m.Payload)
-	return ""
+	return Malformed
 }
 
 // arrived takes a whole piece of a peer. One that is here already proves itself by being the same.

@@ -70,12 +70,8 @@ type Download struct {
 
 type arriving struct {
 	Order
-	data     []byte
-	spans    []span // received, sorted, disjoint
-	messages int    // in which it came
+	piece peer.Assembly // as far as it has come
 }
-
-type span struct{ from, to int }
 
 // canceled is what is remembered of a request that was taken back: when, and how many bytes of it may still come.
 type canceled struct {
@@ -134,7 +130,7 @@ func (d *Download) Cancel(match func(Order) bool) []Order {
 	for _, id := range slices.Clone(d.order) {
 		if a := d.pending[id]; !a.Checking && match(a.Order) {
 			d.remove(id)
-			d.canceled[id] = canceled{now, a.Length - a.Received, a.messages, a.Lane}
+			d.canceled[id] = canceled{now, a.Length - a.Received, a.piece.Messages(), a.Lane}
 			gone = append(gone, a.Order)
 			list = append(list, id)
 		}
@@ -277,7 +273,7 @@ func (d *Download) Data(m peer.Data) error {
 	d.mu.Unlock()
 	if whole {
 		t := a.Target
-		d.events.Arrived(a.Order, a.data, t.Certificate.CheckPiece(a.Piece, a.data))
+		d.events.Arrived(a.Order, a.piece.Data, t.Certificate.CheckPiece(a.Piece, a.piece.Data))
 	}
 	return nil
 }
@@ -327,27 +323,10 @@ func (d *Download) unasked(n int) error {
 
 // add puts a part in its place.
 func (a *arriving) add(m peer.Data) error {
-	from, to := int(m.Offset), int(m.Offset)+len(m.Payload)
-	if to > a.Length {
-		return errors.New("data beyond the end of its piece")
-	}
-	if a.messages++; a.messages > peer.MaxPieceMessages {
+	err := a.piece.Add(m, a.Length)
+	if errors.Is(err, peer.ErrCrumbs) {
 		return Overrun(peer.LimitData)
 	}
-	at := len(a.spans)
-	for i, s := range a.spans {
-		if from < s.to && s.from < to {
-			return errors.New("data overlaps what was there")
-		}
-		if s.from > from && i < at {
-			at = i
-		}
-	}
-	if a.data == nil {
-		a.data = make([]byte, a.Length) // not before something came: many requests end otherwise
-	}
-	copy(a.data[from:], m.Payload)
-	a.spans = slices.Insert(a.spans, at, span{from, to})
-	a.Received += len(m.Payload)
-	return nil
+	a.Received = a.piece.Received
+	return err
 }

@@ -1,11 +1,12 @@
 /** What peers push: announced, waiting for its certificate, put together, and checked. Times are µs. */
 
 import { sameBytes } from '../certificate/certificate.ts';
-import { maxPieceMessages, unsolicitedCost } from '../protocol/limits.ts';
+import { assemble, createAssembly } from '../protocol/assembly.ts';
+import { unsolicitedCost } from '../protocol/limits.ts';
 import { type PartsMessage, pushed } from '../protocol/parts.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import { pieceLength } from '../segment/segment.ts';
-import type { Verify, Why } from './act.ts';
+import type { Verify } from './act.ts';
 import { keyOf, type Link, mostPushes, type Opened, type Push } from './link.ts';
 import { backlog, type Content, maxPart, type Part } from './shelf.ts';
 import { type Owner, stripeIn } from './state.ts';
@@ -161,12 +162,12 @@ const take = (n: Receiver, now: number, l: Link, u: Push, m: DataMessage): void 
     return;
   }
   const o = opened(n, l, u, piece, pieceLength(p.length, piece));
-  const why = add(o, m);
+  const why = assemble(o, m);
   if (why) {
     n.do({ do: 'blame', from: l.id, why, bytes: 0 });
     return;
   }
-  if (o.left > 0) return;
+  if (o.received < o.data.length) return;
   l.open = l.open.filter((other) => other !== o);
   u.got.add(piece);
   arrived(n, now, s, l, p, piece, o.data);
@@ -178,22 +179,11 @@ const opened = (n: Receiver, l: Link, push: Push, piece: number, length: number)
   if (found) return found;
   if (l.open.length === mostOpen) {
     const old = l.open.shift()!;
-    unsolicited(n, l, old.data.length - old.left);
+    unsolicited(n, l, old.received);
   }
-  const o: Opened = { push, piece, data: new Uint8Array(length), spans: [], left: length };
+  const o: Opened = { push, piece, ...createAssembly(length) };
   l.open.push(o);
   return o;
-};
-
-/** Puts data in its place. */
-const add = (o: Opened, { offset: from, payload }: DataMessage): Why | undefined => {
-  const to = from + payload.length;
-  if (to > o.data.length || o.spans.some((s) => from < s[1] && s[0] < to)) return 'malformed';
-  if (o.spans.length === maxPieceMessages) return 'crumbs';
-  o.spans.push([from, to]);
-  o.data.set(payload, from);
-  o.left -= payload.length;
-  return undefined;
 };
 
 /** Takes a whole piece of a peer. One that is here already proves itself by being the same. */

@@ -1,5 +1,6 @@
 /** What there is of a peer: what it follows, what it pushes, and what is pushed to it. */
 
+import type { Assembly } from '../protocol/assembly.ts';
 import { maxPushId } from '../protocol/parts.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import { grace } from './shelf.ts';
@@ -33,13 +34,9 @@ export interface Early {
 }
 
 /** A piece that is there in part. */
-export interface Opened {
+export interface Opened extends Assembly {
   push: Push;
   piece: number;
-  data: Uint8Array;
-  /** That have come, one a message. */
-  spans: [from: number, to: number][];
-  left: number;
 }
 
 /** A piece that waits for a child. */

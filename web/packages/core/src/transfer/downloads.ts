@@ -1,8 +1,9 @@
+import { type Assembly, assemble, createAssembly } from '../protocol/assembly.ts';
 import { maxPieceMessages } from '../protocol/limits.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 
 /** One piece asked of one peer. */
-export interface Download {
+export interface Download extends Assembly {
   id: number;
   segment: string;
   piece: number;
@@ -12,12 +13,6 @@ export interface Download {
   /** What the schedule asked for it for. */
   reason: string;
   sentUs: number;
-  data: Uint8Array;
-  /** Bytes in, and from where to where. */
-  received: number;
-  spans: [number, number][];
-  /** Data messages that it came in. */
-  messages: number;
   /** All bytes are in; the digest is being computed. */
   checking: boolean;
 }
@@ -40,15 +35,6 @@ export interface Downloads {
 /** A canceled ID stays known, and unused, for so long. */
 const canceledMs = 60_000;
 
-/** Adds [from, to) to spans, joined to the latest where it goes on from there; false when it overlaps one. */
-const addSpan = (spans: [number, number][], from: number, to: number): boolean => {
-  if (spans.some(([first, end]) => from < end && to > first)) return false;
-  const last = spans.at(-1);
-  if (last?.[1] === from) last[1] = to;
-  else spans.push([from, to]);
-  return true;
-};
-
 /** What was asked of one peer, and the pieces as they come together. */
 export const createDownloads = (): Downloads => {
   const all = new Map<number, Download>();
@@ -70,10 +56,7 @@ export const createDownloads = (): Downloads => {
       const full: Download = {
         ...d,
         id: lastId,
-        data: new Uint8Array(d.length),
-        received: 0,
-        spans: [],
-        messages: 0,
+        ...createAssembly(d.length),
         checking: false,
       };
       all.set(lastId, full);
@@ -93,7 +76,7 @@ export const createDownloads = (): Downloads => {
         if (nowMs - at < canceledMs) break;
         canceled.delete(id);
       }
-      canceled.set(d.id, { at: nowMs, left: d.length - d.received, messages: d.messages, lane: d.lane });
+      canceled.set(d.id, { at: nowMs, left: d.length - d.received, messages: d.spans.length, lane: d.lane });
     },
     data(m, nowMs) {
       const d = all.get(m.request);
@@ -103,11 +86,8 @@ export const createDownloads = (): Downloads => {
         c.left -= m.payload.length;
         return c.left < 0 || ++c.messages > maxPieceMessages ? 'unsolicited' : c.lane ? 'taken back' : 'canceled';
       }
-      if (++d.messages > maxPieceMessages) return 'crumbs';
-      const end = m.offset + m.payload.length;
-      if (d.checking || end > d.length || !addSpan(d.spans, m.offset, end)) return 'malformed';
-      d.data.set(m.payload, m.offset);
-      d.received += m.payload.length;
+      const why = d.checking ? 'malformed' : assemble(d, m);
+      if (why) return why;
       if (d.received === d.length) {
         d.checking = true;
         owe(d, -1);
