@@ -13,9 +13,6 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/quality"
 )
 
-// maxWaiting is how many bytes may not be acknowledged, above which nothing is sent.
-const maxWaiting = 64 << 10
-
 var (
 	errText = errors.New("a control message that is no text")
 	errThin = errors.New("the line carries less than the stream has")
@@ -208,7 +205,7 @@ func (l *Line) Run(ctx context.Context, runs []quality.Run) ([]StreamResult, err
 
 // one lives as long as a stream does, and in any case no longer than its time.
 func (l *Line) one(ctx context.Context, s *stream) error {
-	limit := time.Duration((s.Messages+quality.Tail)*s.Interval)*time.Microsecond + quality.Patience
+	limit := s.Length() + quality.Patience
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errors.New("the server does not end the stream"))
 	defer cancel()
 	if err := l.say(s.Run); err != nil {
@@ -238,7 +235,7 @@ func (l *Line) one(ctx context.Context, s *stream) error {
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
-	s.closed = true
+	s.tally.Closed = true
 	s.mu.Unlock()
 	return nil
 }
@@ -270,8 +267,7 @@ func (l *Line) say(c quality.Control) error {
 // returns how many were sent.
 func (l *Line) send(ctx context.Context, s *stream) (n int64, err error) {
 	began := time.Now()
-	interval := time.Duration(s.Interval) * time.Microsecond
-	until := began.Add(time.Duration(s.Messages+quality.Tail)*interval + quality.ThinTime)
+	until := began.Add(s.Length() + quality.ThinTime)
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	b := make([]byte, 0, quality.MaxSize)
@@ -289,13 +285,13 @@ func (l *Line) send(ctx context.Context, s *stream) (n int64, err error) {
 		if now.After(until) {
 			break
 		}
-		for due := s.Due(now.Sub(began).Microseconds()); n < due && l.link.Waiting() <= maxWaiting; n++ {
+		for due := s.Due(now.Sub(began).Microseconds()); n < due && l.link.Waiting() <= quality.MaxWaiting; n++ {
 			p := quality.Probe{Stream: s.Stream, Sequence: uint32(n), Sent: l.now(time.Now())}
 			if err := l.link.Send(p.Append(b[:0], int(s.Size))); err != nil {
 				return n, l.lost()
 			}
 		}
-		tick.Reset(max(time.Millisecond/2, time.Until(began.Add(time.Duration(n)*interval))))
+		tick.Reset(s.Wait(n, time.Since(began)))
 	}
 	if n < min(leastMessages, s.Messages)+quality.Tail {
 		return n, errThin

@@ -16,11 +16,8 @@ type stream struct {
 	whole chan struct{} // every number has come
 
 	mu        sync.Mutex
-	closed    bool               // guarded by mu
-	seen      []bool             // guarded by mu
-	missing   int                // guarded by mu
+	tally     quality.Tally      // guarded by mu: down, and echoes
 	counted   int64              // guarded by mu: messages that figures count
-	arrivals  []netstat.Arrival  // guarded by mu: down, and echoes
 	exchanges []netstat.Exchange // guarded by mu
 	told      []netstat.Arrival  // guarded by mu: the server's record
 	marks     []quality.Mark     // guarded by mu: nil: the server cannot tell
@@ -36,12 +33,10 @@ type StreamResult struct {
 }
 
 func newStream(r quality.Run) *stream {
-	s := &stream{
+	return &stream{
 		Run: r, ready: make(chan struct{}), said: make(chan struct{}), ended: make(chan struct{}), whole: make(chan struct{}),
-		missing: int(r.Messages) + quality.Tail, counted: r.Messages,
+		tally: quality.NewTally(r), counted: r.Messages,
 	}
-	s.seen = make([]bool, s.missing)
-	return s
 }
 
 // sent notes that so many messages were sent, those at the end included. The last ones of a stream that was cut short show gaps before
@@ -56,17 +51,8 @@ func (s *stream) sent(n int64) {
 func (s *stream) arrived(p quality.Probe, at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || int(p.Sequence) >= len(s.seen) {
-		return
-	}
-	if n := int64(p.Sequence); n < s.Messages && len(s.arrivals) < len(s.seen)+64 {
-		s.arrivals = append(s.arrivals, netstat.Arrival{Sequence: n, Sent: p.Sent, Received: at})
-	}
-	if !s.seen[p.Sequence] {
-		s.seen[p.Sequence] = true
-		if s.missing--; s.missing == 0 {
-			close(s.whole)
-		}
+	if s.tally.Arrived(p, at) {
+		close(s.whole)
 	}
 }
 
@@ -75,7 +61,7 @@ func (s *stream) returned(e quality.Echo, at int64) {
 	s.arrived(e.Probe, at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if int64(e.Sequence) < s.Messages && len(s.exchanges) < len(s.seen) && !s.closed {
+	if int64(e.Sequence) < s.Messages && int64(len(s.exchanges)) < s.Messages+quality.Tail && !s.tally.Closed {
 		s.exchanges = append(s.exchanges, netstat.Exchange{Sent: e.Sent, Received: e.Received, Echoed: e.Echoed, Returned: at})
 	}
 }
@@ -84,7 +70,7 @@ func (s *stream) returned(e quality.Echo, at int64) {
 func (s *stream) record(arrivals []netstat.Arrival) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.told) <= 2*len(s.seen) {
+	if int64(len(s.told)) <= 2*(s.Messages+quality.Tail) {
 		s.told = append(s.told, arrivals...)
 	}
 }
@@ -94,7 +80,7 @@ func (s *stream) result() StreamResult {
 	defer s.mu.Unlock()
 	r := StreamResult{Exchanges: s.exchanges, Marks: s.marks}
 	if s.Direction != quality.Up {
-		r.Here = netstat.Record{Sent: s.counted, Arrivals: s.arrivals}
+		r.Here = netstat.Record{Sent: s.counted, Arrivals: s.tally.Arrivals}
 	}
 	if s.Direction != quality.Down {
 		r.There = netstat.Record{Sent: s.counted, Arrivals: s.told}

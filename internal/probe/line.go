@@ -13,7 +13,6 @@ const (
 	maxStreamsAll = 32
 	maxRefused    = 32      // runs, before the connection ends
 	maxRecorded   = 1 << 20 // messages of the streams that are recorded, of all connections
-	maxWaiting    = 64 << 10
 	maxSaid       = 4 << 20 // bytes of control messages that a client does not read
 )
 
@@ -204,7 +203,7 @@ func (x *lineSession) Message(b []byte, text bool, at time.Time) {
 		x.finish(endProtocol)
 		return
 	}
-	if s.Direction == quality.Both && x.line.Waiting() < maxWaiting && x.pays(len(b), true) {
+	if s.Direction == quality.Both && x.line.Waiting() < quality.MaxWaiting && x.pays(len(b), true) {
 		received := x.now(at)
 		_ = x.line.Send(quality.Echo{Probe: p, Received: received, Echoed: x.now(time.Now())}.Append(nil, len(b)))
 	}

@@ -4,12 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/netstat"
 	"github.com/leeway-video/leeway/internal/wire/quality"
 )
-
-// spareRoom is how many duplicates a record has.
-const spareRoom = 64
 
 // stream is one of a line.
 type stream struct {
@@ -22,30 +18,24 @@ type stream struct {
 	whole   chan struct{} // closed when every number has come
 	said    chan time.Duration
 
-	mu       sync.Mutex
-	closed   bool              // guarded by mu
-	seen     []bool            // guarded by mu: numbers that have come
-	missing  int               // guarded by mu: that have not
-	arrivals []netstat.Arrival // guarded by mu
+	mu    sync.Mutex
+	tally quality.Tally // guarded by mu
 }
 
 func newStream(x *lineSession, r quality.Run) *stream {
 	s := &stream{Run: r, session: x, stopped: make(chan struct{}), whole: make(chan struct{}), said: make(chan time.Duration, 1)}
 	s.before, _ = x.line.Marks()
 	if r.Direction != quality.Down {
-		s.missing = int(r.Messages) + quality.Tail
-		s.seen = make([]bool, s.missing)
+		s.tally = quality.NewTally(r)
 	}
 	return s
 }
 
 func (s *stream) stop() { s.once.Do(func() { close(s.stopped) }) }
 
-func (s *stream) interval() time.Duration { return time.Duration(s.Interval) * time.Microsecond }
-
-// length is the time that a stream has.
-func (s *stream) length() time.Duration {
-	return time.Duration(s.Messages+quality.Tail)*s.interval() + quality.SpareTime
+// limit is the time that a stream has.
+func (s *stream) limit() time.Duration {
+	return s.Length() + quality.SpareTime
 }
 
 // run lives as long as the stream does.
@@ -62,17 +52,7 @@ func (s *stream) run() {
 func (s *stream) arrived(p quality.Probe, at int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || int(p.Sequence) >= len(s.seen) {
-		return
-	}
-	if n := int64(p.Sequence); n < s.Messages && len(s.arrivals) < int(s.Messages)+spareRoom {
-		s.arrivals = append(s.arrivals, netstat.Arrival{Sequence: n, Sent: p.Sent, Received: at})
-	}
-	if s.seen[p.Sequence] {
-		return
-	}
-	s.seen[p.Sequence] = true
-	if s.missing--; s.missing == 0 {
+	if s.tally.Arrived(p, at) {
 		close(s.whole)
 	}
 }
@@ -87,7 +67,7 @@ func (s *stream) sent(rtt time.Duration) {
 
 // collect waits until the record is closed, and sends it.
 func (s *stream) collect() {
-	timer := time.NewTimer(s.length())
+	timer := time.NewTimer(s.limit())
 	defer timer.Stop()
 	said := s.said
 	for open := true; open; {
@@ -104,9 +84,8 @@ func (s *stream) collect() {
 		}
 	}
 	s.mu.Lock()
-	s.closed = true
-	arrivals := s.arrivals
-	s.arrivals, s.seen = nil, nil
+	arrivals := s.tally.Arrivals
+	s.tally = quality.Tally{Closed: true}
 	s.mu.Unlock()
 	for len(arrivals) > 0 {
 		n := min(len(arrivals), quality.MaxArrivals)
@@ -119,7 +98,7 @@ func (s *stream) collect() {
 // send sends the messages of a stream.
 func (s *stream) send() {
 	began := time.Now()
-	until := began.Add(s.length())
+	until := began.Add(s.limit())
 	tick := time.NewTimer(0)
 	defer tick.Stop()
 	b := make([]byte, 0, quality.MaxSize)
@@ -135,7 +114,7 @@ func (s *stream) send() {
 			return
 		}
 		for due := s.Due(now.Sub(began).Microseconds()); n < due; n++ {
-			if s.session.line.Waiting() > maxWaiting {
+			if s.session.line.Waiting() > quality.MaxWaiting {
 				break
 			}
 			if !s.session.pays(int(s.Size), true) {
@@ -146,7 +125,7 @@ func (s *stream) send() {
 				return // the line has ended
 			}
 		}
-		tick.Reset(max(time.Millisecond/2, time.Until(began.Add(time.Duration(n)*s.interval()))))
+		tick.Reset(s.Wait(n, time.Since(began)))
 	}
 	s.session.say(quality.Sent{Stream: s.Stream})
 	s.session.say(quality.End{Stream: s.Stream, Marks: s.marks()})
