@@ -1,7 +1,9 @@
 package app
 
 import (
+	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,6 +53,37 @@ func TestMetricsAreThePages(t *testing.T) {
 	for n := range rows {
 		t.Errorf("%s is in spec/metrics.md and nothing counts it", n)
 	}
+}
+
+// TestSomethingSaysWhatAMetricIsFor: a metric that no dashboard, alert, bound or page names is counted for nothing.
+func TestSomethingSaysWhatAMetricIsFor(t *testing.T) {
+	named := textOf(t, "../../dashboards", "../../alerts", "../../docs", "../../spec", "../../README.md")
+	for _, d := range slices.Concat(counts["up"], cmcd.Metrics(), counts["turn"]) {
+		if !strings.Contains(named, d.Name) {
+			t.Errorf("%s is in no dashboard and no alert, and no page but spec/metrics.md says what it is for (docs/operations/observing.md has a table)", d.Name)
+		}
+	}
+}
+
+// textOf joins the pages, dashboards and alerts of folders, without the pages that list everything.
+func textOf(t *testing.T, roots ...string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+			lists := strings.HasSuffix(path, "spec/metrics.md") || strings.HasSuffix(path, "operations/config.md")
+			if err != nil || e.IsDir() || lists || !slices.Contains([]string{".md", ".json", ".yml", ".yaml"}, filepath.Ext(path)) {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			all.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
 }
 
 // TestNoPartCountsWhatOthersDo: an alert about all trackers, or about none, hears of trackers alone.

@@ -61,6 +61,21 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 }
 
+// TestSomePageNamesEachKey: the reference lists keys; what one is for stands where its subject is explained.
+func TestSomePageNamesEachKey(t *testing.T) {
+	keys, err := reference()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := textOf(t, "../../docs", "../../spec", "../../deploy", "../../README.md")
+	for _, k := range keys {
+		name := k.Key[strings.LastIndexByte(k.Key, '.')+1:]
+		if !strings.Contains(pages, name) && !strings.Contains(pages, strings.ReplaceAll(name, "_", "-")) {
+			t.Errorf("%s is on no page but the reference", k.Key)
+		}
+	}
+}
+
 // TestAKeyCameWithOneVersion: the page and the command say with which.
 func TestAKeyCameWithOneVersion(t *testing.T) {
 	if by, err := keyVersions([]byte(`{"0.1.0": ["log.level"], "0.2.0": ["log.format"]}`)); err != nil || by["log.level"] != "0.1.0" || by["log.format"] != "0.2.0" {
