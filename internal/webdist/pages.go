@@ -58,17 +58,22 @@ func packedPage(page []byte) (http.Handler, error) {
 		}
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-cache")
-		h.Set("Vary", "Accept-Encoding")
-		body, tag := page, id
-		if accepts(r.Header.Get("Accept-Encoding"), "gzip") {
-			h.Set("Content-Encoding", "gzip")
-			body, tag = small.Bytes(), id+"-gz"
-		}
-		h.Set("ETag", `"`+tag+`"`)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+		serveEither(w, r, page, small.Bytes(), "gzip", id)
 	}), nil
+}
+
+// serveEither answers with a body, or with its compressed form where there is one and the client takes that coding. id is of the content.
+func serveEither(w http.ResponseWriter, r *http.Request, body, small []byte, coding, id string) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Vary", "Accept-Encoding")
+	if len(small) > 0 && accepts(r.Header.Get("Accept-Encoding"), coding) {
+		h.Set("Content-Encoding", coding)
+		body, id = small, id+"-"+coding
+	}
+	h.Set("ETag", `"`+id+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
 // servePacked answers with a file of which only the compressed form (gzip) is there. A client that takes none of it gets it unpacked.

@@ -120,16 +120,8 @@ func (s script) serve(immutable bool) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 		h.Set("Timing-Allow-Origin", "*")
 		h.Set("Content-Type", "text/javascript; charset=utf-8")
-		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", cache)
-		h.Set("Vary", "Accept-Encoding")
-		body, tag := s.body, s.id
-		if len(s.brotli) > 0 && accepts(r.Header.Get("Accept-Encoding"), "br") {
-			h.Set("Content-Encoding", "br")
-			body, tag = s.brotli, tag+"-br"
-		}
-		h.Set("ETag", `"`+tag+`"`)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+		serveEither(w, r, s.body, s.brotli, "br", s.id)
 	})
 }
 
