@@ -45,13 +45,18 @@ type told struct {
 	Played  []played
 }
 
+// readOrder reads what a child is told, and what its viewer is to be like.
+func readOrder(in *json.Decoder) (o order, cfg viewer.Config, err error) {
+	if err := in.Decode(&o); err != nil {
+		return o, cfg, fmt.Errorf("read the order: %w", err)
+	}
+	cfg, err = o.config()
+	return o, cfg, err
+}
+
 // playRole plays what is ordered, in the network that the process is in, and tells once it is over.
 func playRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
-	var o order
-	if err := in.Decode(&o); err != nil {
-		return fmt.Errorf("read the order: %w", err)
-	}
-	cfg, err := o.config()
+	o, cfg, err := readOrder(in)
 	if err != nil {
 		return err
 	}

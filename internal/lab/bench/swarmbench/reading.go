@@ -63,11 +63,7 @@ const roleGuest = "guest"
 
 // guestRole plays until its input ends, jumping back before the film's end, and answers each line with a reading.
 func guestRole(_ context.Context, in *json.Decoder, out *bench.Writer) error {
-	var o order
-	if err := in.Decode(&o); err != nil {
-		return fmt.Errorf("read the order: %w", err)
-	}
-	cfg, err := o.config()
+	o, cfg, err := readOrder(in)
 	if err != nil {
 		return err
 	}
