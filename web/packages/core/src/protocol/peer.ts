@@ -39,7 +39,6 @@ export const rejectOutOfRange = 5;
 export const noneUnknown = 0;
 export const noneBudget = 2;
 export const noneTooLarge = 4;
-export const noneWithdrawn = 5;
 
 export const byeLeaving = 0;
 export const byeReplaced = 3;

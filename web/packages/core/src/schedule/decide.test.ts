@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { long } from '../testing/long.ts';
+import { createRecorder, replay } from '../testing/recorder.ts';
 import type { Action } from './action.ts';
 import { decide } from './decide.ts';
 import type { ScheduleInput } from './input.ts';
 import { rank } from './rank.ts';
-import { createRecorder, replay } from './recorder.ts';
 
 vi.mock('./rank.ts', async (original) => {
   const module = await original<typeof import('./rank.ts')>();

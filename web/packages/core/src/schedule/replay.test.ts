@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { Film } from '../simulation/film.ts';
 import { setUp } from '../simulation/scene.ts';
-import { createRecorder, replay } from './recorder.ts';
+import { createRecorder, replay } from '../testing/recorder.ts';
 
 const file = (name: string) => new URL(`../../../../../spec/vectors/${name}`, import.meta.url);
 

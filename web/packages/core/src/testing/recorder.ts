@@ -1,6 +1,6 @@
-import type { Action } from './action.ts';
-import { decide } from './decide.ts';
-import type { ScheduleInput } from './input.ts';
+import type { Action } from '../schedule/action.ts';
+import { decide } from '../schedule/decide.ts';
+import type { ScheduleInput } from '../schedule/input.ts';
 
 export interface Recorded {
   input: ScheduleInput;
