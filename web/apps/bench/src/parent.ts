@@ -1,6 +1,7 @@
 /** The process that opened this page: what it says, and what is said to it (internal/lab/bench/transferbench/pagestack.go). */
 
 import type { PlanMessage, SignalBody } from '../../../packages/core/src/session/messages.ts';
+import { openedBy } from './process.ts';
 
 export interface Setup {
   /** A bare data channel, or the library's link. */
@@ -50,14 +51,4 @@ export interface EndEvents {
 /** A bare description has no plan; the field is there because signals have it. */
 export const noPlan: PlanMessage = { v: 1, data: 1, message: 65_535 };
 
-let last: Promise<unknown> = Promise.resolve();
-
-/** Says something, after what was said before. */
-export function say(word: Word): void {
-  last = last.then(() => fetch('/said', { method: 'POST', body: JSON.stringify(word) })).catch(() => {});
-}
-
-/** Hears what the process says, in order. */
-export function hear(handle: (order: Order) => void): void {
-  new EventSource('/orders').onmessage = (event) => handle(JSON.parse(event.data));
-}
+export const { say, hear } = openedBy<Word, Order>();

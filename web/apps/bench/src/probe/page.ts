@@ -1,15 +1,13 @@
 /** A network check in a browser, for `leeway-lab bench probe` (internal/lab/bench/probebench/page.go). */
 
 import { NetworkCheck, type Phase, type Plan, type Results } from '../../../../packages/netcheck/src/index.ts';
+import { openedBy } from '../process.ts';
 
 type Order = { type: 'check'; server: string; plan: Partial<Plan> };
 
 type Word = { type: 'phase'; phase: Phase } | { type: 'results'; results: Results } | { type: 'failed'; why: string };
 
-let last: Promise<unknown> = Promise.resolve();
-function say(word: Word): void {
-  last = last.then(() => fetch('/said', { method: 'POST', body: JSON.stringify(word) })).catch(() => {});
-}
+const { say, hear } = openedBy<Word, Order>();
 
 async function check({ server, plan }: Order): Promise<void> {
   let now: Phase | undefined;
@@ -23,7 +21,7 @@ async function check({ server, plan }: Order): Promise<void> {
 }
 
 export function runProbe(): void {
-  new EventSource('/orders').onmessage = (event) => {
-    check(JSON.parse(event.data)).catch((error) => say({ type: 'failed', why: String(error) }));
-  };
+  hear((order) => {
+    check(order).catch((error) => say({ type: 'failed', why: String(error) }));
+  });
 }

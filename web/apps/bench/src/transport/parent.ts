@@ -1,6 +1,7 @@
 /** The process that opened this page: what it says, and what is said to it (internal/lab/bench/transportbench/pagestack.go). */
 
 import type { PlanMessage } from '../../../../packages/core/src/session/messages.ts';
+import { openedBy } from '../process.ts';
 
 export interface Setup {
   /** This end sends; the other kind of end acknowledges, and asks where it is to. */
@@ -48,14 +49,4 @@ export type Word =
   | { type: 'took'; took: { bytes: number; seconds: number } }
   | { type: 'failed'; why: string };
 
-let last: Promise<unknown> = Promise.resolve();
-
-/** Says something, after what was said before. */
-export function say(word: Word): void {
-  last = last.then(() => fetch('/said', { method: 'POST', body: JSON.stringify(word) })).catch(() => {});
-}
-
-/** Hears what the process says, in order. */
-export function hear(handle: (order: Order) => void): void {
-  new EventSource('/orders').onmessage = (event) => handle(JSON.parse(event.data));
-}
+export const { say, hear } = openedBy<Word, Order>();
