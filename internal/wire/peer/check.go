@@ -54,11 +54,14 @@ func (m Have) check() Reason {
 
 func (m CertificateRequest) check() Reason { return checkCount(len(m.Segments)) }
 
-func (m Certificate) check() Reason {
+func (m Certificate) check() Reason { return checkCertificate(m.Raw) }
+
+// checkCertificate bounds the bytes of a certificate.
+func checkCertificate(raw []byte) Reason {
 	switch {
-	case len(m.Raw) == 0:
+	case len(raw) == 0:
 		return ReasonShort
-	case len(m.Raw) > MaxCertificate:
+	case len(raw) > MaxCertificate:
 		return ReasonLong
 	}
 	return ""

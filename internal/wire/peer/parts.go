@@ -263,13 +263,8 @@ func (m Place) check() Reason {
 }
 
 func (m Part) check() Reason {
-	switch {
-	case len(m.Raw) == 0:
-		return ReasonShort
-	case len(m.Raw) > MaxCertificate:
-		return ReasonLong
-	case m.Push > MaxPushID:
-		return ReasonLimit
+	if reason := checkCertificate(m.Raw); reason != "" || m.Push <= MaxPushID {
+		return reason
 	}
-	return ""
+	return ReasonLimit
 }
