@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { Stack } from './stack.ts';
@@ -15,6 +16,8 @@ afterAll(async () => {
   await browser?.stop();
   await stack?.stop();
 });
+
+const recording = readFileSync(new URL('../../../../spec/vectors/recorded-go.jsonl', import.meta.url), 'utf8');
 
 /** An element of the badge's shadow tree, or of the panel's. */
 const inside = (viewer: Viewer, name: string, selector: string, press = false) =>
@@ -54,6 +57,21 @@ test('a badge tells what is shared, and switches it off until it is switched on 
     const panel = await inside(second, 'debug', '.panel');
     return panel?.shown && /viewer(direct|relay)/.test(panel.text) && /seg-\d+\.ts/.test(panel.text);
   });
+
+  // A recording in its place, and back.
+  await second.page.evaluate((text) => {
+    const input = document.getElementById('leeway-debug')!.shadowRoot!.querySelector<HTMLInputElement>('[type=file]')!;
+    const files = new DataTransfer();
+    files.items.add(new File([text], 'recorded.jsonl'));
+    input.files = files.files;
+    input.dispatchEvent(new Event('change'));
+  }, recording);
+  await until('a recording', async () => {
+    const shown = await inside(second, 'debug', 'main');
+    return /At 0\.0 s.*Segments.*Peers/s.test(shown?.text ?? '');
+  });
+  await inside(second, 'debug', 'input + button', true);
+  await until('the panel', async () => /Viewers \d/.test((await inside(second, 'debug', 'main'))?.text ?? ''));
 
   await inside(second, 'badge', '.badge', true);
   expect(await inside(second, 'badge', '.switch')).toMatchObject({ checked: 'true', shown: true });

@@ -2,6 +2,7 @@
 
 import type { Leeway, TitleSnapshot } from '@leeway/core';
 import { element, mount } from './element.ts';
+import { readRecording, showRecording } from './recording.ts';
 import { common } from './style.ts';
 import { bytes, rate, sum, tail } from './text.ts';
 
@@ -19,7 +20,7 @@ p { margin: 4px 0; overflow-wrap: anywhere; }
 .quiet { color: var(--quiet); }
 .warn { color: var(--warn); }
 .scroll { overflow-x: auto; }
-table { width: 100%; border-collapse: collapse; }
+table, main > input { width: 100%; border-collapse: collapse; }
 th { font-weight: 400; color: var(--quiet); }
 th, td { padding: 2px 8px 2px 0; text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; }
@@ -75,6 +76,26 @@ export function showDebug(leeway: Leeway): () => void {
     );
     copy.textContent = done ? 'Copied' : 'Not allowed';
   };
+  /** A file with what a schedule decided, in place of what happens here. */
+  let replays = false;
+  const file = element('input', { type: 'file', hidden: true, onchange: () => void replay() });
+  const open = element('button', { type: 'button', onclick: () => (replays ? live() : file.click()) }, 'Recording');
+  const replay = async () => {
+    try {
+      showRecording(body, readRecording(await file.files![0]!.text()), table);
+      replays = true;
+      open.textContent = 'Live';
+    } catch {
+      open.textContent = 'No recording';
+    }
+    file.value = '';
+  };
+  const live = () => {
+    replays = false;
+    open.textContent = 'Recording';
+    leeway.clock.clearTimer(timer);
+    draw();
+  };
   const panel = element(
     'section',
     { className: 'root panel', 'aria-label': 'Leeway, debug' },
@@ -82,6 +103,8 @@ export function showDebug(leeway: Leeway): () => void {
       'header',
       {},
       element('h2', {}, 'Leeway'),
+      file,
+      open,
       copy,
       element('button', { type: 'button', 'aria-label': 'Close', onclick: () => remove() }, '✕'),
     ),
@@ -91,6 +114,7 @@ export function showDebug(leeway: Leeway): () => void {
   let timer = 0;
   const draw = () => {
     timer = leeway.clock.setTimer(draw, everyMs);
+    if (replays) return;
     const { version, state, self, notice, titles } = leeway.stats();
     const top = body.scrollTop;
     body.replaceChildren(

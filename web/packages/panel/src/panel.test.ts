@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import type { Leeway } from '@leeway/core';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createCounts } from './counts.ts';
 import { isSwitchedOff, remember } from './memory.ts';
+import { readRecording, tablesOf } from './recording.ts';
 import { bytes, rate, tail } from './text.ts';
 
 afterEach(() => vi.unstubAllGlobals());
@@ -65,4 +67,43 @@ it('counts what viewers and servers sent, also of titles that ended or were open
   expect(count()).toEqual({ taken: 119, given: 38, served: 28 });
   titles = [title('a', 1, 5, 0)];
   expect(count()).toEqual({ taken: 119 + 3, given: 38 + 4, served: 28 + 9 });
+});
+
+describe('a recording of the schedule', () => {
+  it.each(['recorded-go.jsonl', 'recorded-ts.jsonl'])('%s has all that is shown', (name) => {
+    const steps = readRecording(readFileSync(new URL(`../../../../spec/vectors/${name}`, import.meta.url), 'utf8'));
+    expect(steps.length).toBeGreaterThan(20);
+    const cells = steps.flatMap((step) => tablesOf(step, steps[0]!)).flatMap(([, , rows]) => rows.flat());
+    expect(cells.filter((cell) => /undefined|NaN|null/.test(cell))).toEqual([]);
+  });
+
+  it('has the pieces of one request in one row, and times from where one looks', () => {
+    const ask = { type: 'request', segment: 'aabbccddee', peer: '1122334455', lane: 0, reason: 'near' };
+    const segment = { id: 'aabbccddee', deadline_us: 9e6, asked_us: 4e6, certificate: 'held', pieces: 9, have: [3] };
+    const input = {
+      now_us: 5e6,
+      off: null,
+      segments: [{ ...segment, origin: 'idle' }],
+      peers: [{ id: '1122334455', role: 'viewer', rate: 1500, queued: 16384 }],
+    };
+    const actions = [
+      { ...ask, piece: 0 },
+      { ...ask, piece: 2 },
+      { type: 'wake', at_us: 6.5e6 },
+    ];
+    const [step] = readRecording(JSON.stringify({ input, actions }));
+    const first = { input: { ...input, now_us: 2e6 }, actions: [] };
+    const [decided, segments, peers] = tablesOf(step!, first);
+    expect(decided!.slice(0, 1)).toEqual(['At 3.0 s']);
+    expect(decided![2]).toEqual([
+      ['request', 'aabbccdd', '11223344', 'near', '0, 2'],
+      ['wake', '', '', 'in 1.5 s', ''],
+    ]);
+    expect(segments![2]).toEqual([['aabbccdd', '1.0 s ago', 'in 4.0 s', 'held', '1 / 9', 'idle']]);
+    expect(peers![2]).toEqual([['11223344', 'viewer', '1.5 kB/s', '16 kB']]);
+  });
+
+  it('is no other file', () => {
+    for (const text of ['<html>', '{"input":{}}', '[]', '7']) expect(() => readRecording(text)).toThrow();
+  });
 });
