@@ -3,6 +3,7 @@ import { type FileHandle, open, readFile, stat } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
+import type { Body } from '@leeway/conformance';
 
 /** Ports that viewers come by, to be shaped one by one. */
 export const lines = ['line1', 'line2', 'line3', 'line4'] as const;
@@ -24,7 +25,7 @@ export interface Request {
 }
 
 /** Answers what lies below a prefix; undefined: there is nothing. */
-export type Mount = (path: string, query: URLSearchParams) => Promise<Buffer | undefined>;
+export type Mount = (path: string, query: URLSearchParams) => Promise<Body | undefined>;
 
 /** What the origin does to a request instead of answering it well. */
 export interface Fault {
@@ -134,9 +135,9 @@ export class Origin {
     for (const [prefix, answer] of this.mounts) {
       if (!path.startsWith(prefix)) continue;
       const body = await answer(path.slice(prefix.length), url.searchParams);
-      return body
-        ? this.send(entry, request, response, body, etagOf(body), fault?.rate)
-        : void this.notFound(entry, response);
+      if (!body) return void this.notFound(entry, response);
+      if (!Buffer.isBuffer(body)) return this.pass(entry, request, response, body);
+      return this.send(entry, request, response, body, etagOf(body), fault?.rate);
     }
     if (!path.startsWith('/media/film/')) return void this.notFound(entry, response);
     const replaced = this.replaced.get(path);
@@ -164,6 +165,25 @@ export class Origin {
     );
     if (fault?.times !== undefined) fault.times--;
     return fault;
+  }
+
+  /** A body whose length is not known yet. */
+  private async pass(
+    entry: Request,
+    request: IncomingMessage,
+    response: ServerResponse,
+    body: AsyncIterable<Buffer>,
+  ): Promise<void> {
+    response.setHeader('Content-Type', types[extname(entry.path)] ?? 'application/octet-stream');
+    response.setHeader('Cache-Control', 'public, no-cache');
+    response.writeHead(entry.status);
+    if (request.method === 'HEAD') return void response.end();
+    for await (const part of body) {
+      if (response.destroyed) return;
+      entry.bytes += part.length;
+      response.write(part);
+    }
+    response.end();
   }
 
   private async send(

@@ -43,11 +43,14 @@ export interface Fault {
   times?: number;
 }
 
+/** What an origin answers with: all of it, or what there is, and the rest as it is made. */
+export type Body = Buffer | AsyncIterable<Buffer>;
+
 /** An HTTP origin on which viewers have a host name or port each, for the same paths. */
 export interface KitOrigin {
   url(path: string, asker: Asker): string;
   /** Answers what lies below a prefix; undefined: 404. Returns what takes it away again. */
-  mount(prefix: string, answer: (path: string, query: URLSearchParams) => Promise<Buffer | undefined>): () => void;
+  mount(prefix: string, answer: (path: string, query: URLSearchParams) => Promise<Body | undefined>): () => void;
   /** What has been asked for below a prefix, so far. */
   requests(prefix: string): OriginRequest[];
   /** Returns what takes it away again. */

@@ -9,7 +9,7 @@ export {
   type Script,
   type Stage,
 } from './adapter.ts';
-export type { Asker, Bench, Fault, KitBrowser, KitOrigin, KitPage, OriginRequest } from './bench.ts';
+export type { Asker, Bench, Body, Fault, KitBrowser, KitOrigin, KitPage, OriginRequest } from './bench.ts';
 export { fixturesDir } from './fixtures/make.ts';
 export { type Fixture, type FixtureName, fixtures } from './fixtures/recipe.ts';
 export { type CaseName, caseNames } from './names.ts';

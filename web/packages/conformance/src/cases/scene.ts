@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Adapter } from '../adapter.ts';
-import type { Asker, Bench, Fault, OriginRequest } from '../bench.ts';
+import type { Asker, Bench, Body, Fault, OriginRequest } from '../bench.ts';
 import { clearKey, type Fixture, fixtures } from '../fixtures/recipe.ts';
 import { type Folder, Media, type MediaOptions } from '../origin/media.ts';
 import { Packager } from '../origin/packager.ts';
@@ -95,10 +95,11 @@ export class Scene {
   async bytes(url: string, range: string): Promise<Buffer | undefined> {
     const { pathname } = new URL(url);
     if (!pathname.startsWith(this.prefix)) return undefined;
-    const whole = await this.media.answer({
+    const body = await this.media.answer({
       path: pathname.slice(this.prefix.length),
       query: new URLSearchParams(),
     });
+    const whole = body && (await wholeOf(body));
     const [, first, last] = /^(?:bytes=)?(\d+)-(\d+)$/.exec(range) ?? [];
     return first === undefined ? whole : whole?.subarray(Number(first), Number(last) + 1);
   }
@@ -115,13 +116,23 @@ export class Scene {
   }
 }
 
+/** All of a body, once it is made. */
+async function wholeOf(body: Body): Promise<Buffer> {
+  if (Buffer.isBuffer(body)) return body;
+  const parts: Buffer[] = [];
+  for await (const part of body) parts.push(part);
+  return Buffer.concat(parts);
+}
+
 /** What is played: of DASH in CMAF, and what is live there as a packager has it. */
 async function folder(bench: Bench, { format }: Adapter, options: SceneOptions): Promise<Folder> {
   const fixture: Fixture = fixtures[options.fixture];
   const { live, lowLatency } = options;
   const dash = format === 'dash' && !fixture.dash;
   if (dash && live) {
-    return Packager.start(join(bench.fixtures, fixture.name, 'index.m3u8'), fixture.seconds, live);
+    // Chunks are its own: of those of HLS ffmpeg reads the first ones alone.
+    const { name, seconds } = fixtures.live;
+    return Packager.start(join(bench.fixtures, name, 'index.m3u8'), seconds, live, lowLatency);
   }
   const time = { now: () => performance.now(), wait: pause };
   // What is not of one container is the same in CMAF.

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Body } from '../bench.ts';
 import { readPlaylist } from '../fixtures/playlists.ts';
 import { clearKey, type Fixture } from '../fixtures/recipe.ts';
 import { edgeAt, type LiveOptions, liveWindow, lowLatencyWindow, partOf } from './live.ts';
@@ -27,7 +28,9 @@ const name = /^[\w.-]+$/;
 export interface Folder {
   readonly fixture: Fixture;
   /** The body of a path; undefined: there is none. */
-  answer(ask: Ask): Promise<Buffer | undefined>;
+  answer(ask: Ask): Promise<Body | undefined>;
+  /** Segments that were asked for before they were whole; undefined: none can be. */
+  readonly early?: number;
   /** Whether a path is a media segment, or a part of one. */
   isMedia(path: string): boolean;
 }
