@@ -58,6 +58,5 @@ export const shakaDash = defineAdapter({
     'aes-128': ofHls,
     'key-rotation': ofHls,
     discontinuities: ofHls,
-    'low-latency': 'the kit has no MPD of low latency',
   },
 });
