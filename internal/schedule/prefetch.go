@@ -5,8 +5,7 @@ const (
 	defaultWaste  = 16 << 20 // bytes
 	firstWaste    = 1 << 20  // bytes that may be lost before anything was received
 	aheadUs       = 60_000_000
-	beginDuration = 3 // durations that the player must have to begin
-	goOnDuration  = 2 // and to go on
+	leastDuration = 3 // durations that the player must have
 )
 
 // MostAhead is how many segments behind the asked one Prefetch looks at.
@@ -21,7 +20,6 @@ type Ahead struct {
 	Off        bool           `json:"off"` // peer delivery is off
 	Live       bool           `json:"live"`
 	Battery    bool           `json:"battery"`
-	Running    bool           `json:"running"`     // the last answer was above 0
 	BufferedUs int64          `json:"buffered_us"` // that the player has ahead of the playhead
 	Received   int64          `json:"received"`    // bytes in all
 	Wasted     int64          `json:"wasted"`      // bytes of them that were fetched ahead and lost
@@ -39,11 +37,7 @@ func Prefetch(in Ahead) (n int) {
 	if !in.Possible() || len(in.Segments) == 0 {
 		return 0
 	}
-	durations := int64(beginDuration)
-	if in.Running {
-		durations = goOnDuration
-	}
-	if in.BufferedUs < durations*in.Segments[0].DurationUs {
+	if in.BufferedUs < leastDuration*in.Segments[0].DurationUs {
 		return 0
 	}
 	left, time := in.budget()-in.Wasted, int64(0)

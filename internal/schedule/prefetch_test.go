@@ -44,9 +44,7 @@ func TestNoMoreIsLostThanTheBudget(t *testing.T) {
 			for range r.IntN(12) {
 				in.Segments = append(in.Segments, AheadSegment{DurationUs: 1 + r.Int64N(8_000_000), Bytes: r.Int64N(2 << 20)})
 			}
-			n := Prefetch(in)
-			in.Running = n > 0
-			for _, s := range in.Segments[:n] {
+			for _, s := range in.Segments[:Prefetch(in)] {
 				in.Wasted += s.Bytes
 				in.Received += s.Bytes
 			}

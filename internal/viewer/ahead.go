@@ -76,7 +76,7 @@ func (a *lookAhead) look() {
 		return // nothing is asked for ahead, nor kept: most sites, and every decision
 	}
 	position, buffered := a.playhead()
-	in.Running, in.BufferedUs = a.running, buffered.Microseconds()
+	in.BufferedUs = buffered.Microseconds()
 	in.Received, in.Wasted = a.ledger.came(), a.ledger.total.PrefetchWasted
 	next := a.next()
 	for _, s := range next {

@@ -111,10 +111,8 @@ var scheduleRows = []row{
 	{"freshness: off", "eight|narrow|ahead", viewer + "freshness.go", "return adaptive && f.off", "return false && f.off"},
 
 	// Prefetch.
-	{"prefetch: begins at 1 duration", "ahead|ahead-narrow", prefetch, "beginDuration = 3", "beginDuration = 1"},
-	{"prefetch: begins at 6 durations", "ahead|ahead-narrow", prefetch, "beginDuration = 3", "beginDuration = 6"},
-	{"prefetch: begins as it goes on", "ahead|ahead-narrow", prefetch, "beginDuration = 3", "beginDuration = 2"},
-	{"prefetch: goes on as it begins", "ahead|ahead-narrow", prefetch, "goOnDuration  = 2 ", "goOnDuration  = 3 "},
+	{"prefetch: from 1 duration on", "ahead|ahead-narrow", prefetch, "leastDuration = 3", "leastDuration = 1"},
+	{"prefetch: from 6 durations on", "ahead|ahead-narrow", prefetch, "leastDuration = 3", "leastDuration = 6"},
 	{"prefetch: no bound of 60 s", "ahead|ahead-narrow", prefetch, "time > aheadUs", "time > 100*aheadUs"},
 	{"prefetch: no first MB", "ahead|ahead-narrow", prefetch, "firstWaste    = 1 << 20", "firstWaste    = 0"},
 	{"prefetch: 64 requests, half", "ahead", viewer + "ahead.go", "mostBehind  = 64", "mostBehind  = 32"},

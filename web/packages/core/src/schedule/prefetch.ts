@@ -6,9 +6,8 @@ const firstWaste = 1 << 20;
 const aheadUs = 60_000_000;
 /** Segments. */
 export const mostAhead = 32;
-/** Durations of a segment that the player must have to begin, and to go on. */
-const beginDuration = 3;
-const goOnDuration = 2;
+/** Durations of a segment that the player must have. */
+const leastDuration = 3;
 
 export interface Ahead {
   /** By the site. */
@@ -20,8 +19,6 @@ export interface Ahead {
   off: boolean;
   live: boolean;
   battery: boolean;
-  /** The last answer was above 0. */
-  running: boolean;
   /** What the player has ahead of the playhead. */
   buffered_us: number;
   /** Bytes in all, and those of them that were fetched ahead and lost. */
@@ -38,8 +35,7 @@ export const possible = (a: Pick<Ahead, 'allowed' | 'role' | 'off' | 'live'>): b
 /** How many of the segments behind the last asked one are fetched ahead. */
 export const prefetch = (a: Ahead): number => {
   const [first] = a.segments;
-  if (!possible(a) || !first || a.buffered_us < (a.running ? goOnDuration : beginDuration) * first.duration_us)
-    return 0;
+  if (!possible(a) || !first || a.buffered_us < leastDuration * first.duration_us) return 0;
   let left = Math.min(a.waste_bytes || defaultWaste, firstWaste + Math.floor(a.received / 10));
   if (a.battery) left = Math.floor(left / 4);
   left -= a.wasted;

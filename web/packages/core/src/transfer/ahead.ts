@@ -139,7 +139,6 @@ export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead 
       const { bytes, prefetch_wasted_bytes: wasted } = stats.total;
       const n = prefetch({
         ...rules(),
-        running,
         buffered_us: Math.floor(buffered() * 1000),
         received: Object.values(bytes).reduce((a, b) => a + b),
         wasted,
