@@ -201,17 +201,17 @@ func (s Swarm) sum() total {
 	return t
 }
 
-// describe writes a line a viewer: bytes in kB, times in seconds.
+// describe writes a line a viewer: bytes in kB, times in seconds, segments of the origin or the seed by reason.
 func (s Swarm) describe(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "viewer\tline\tcame\tstartup\tplayed\tstalls\twaited\tbehind\tkbit/s\torigin\tseed\tpeers\tsent\ttwice\twasted\tahead\tlost\t")
+	fmt.Fprintln(t, "viewer\tline\tcame\tstartup\tplayed\tstalls\twaited\tbehind\tkbit/s\torigin\tseed\tpeers\tsent\ttwice\twasted\tahead\tlost\turgent\tno-cert\tno-holder\t")
 	for i, o := range s.Outcomes {
 		st := o.Stats
 		one := total{st}
-		fmt.Fprintf(t, "%d%s\t%s\t%.0f\t%.2f\t%.0f\t%d\t%.1f\t%.2f\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", i+1, o.Plan.mark(), o.Plan.Line.Name, o.Plan.Arrive.Seconds(),
+		fmt.Fprintf(t, "%d%s\t%s\t%.0f\t%.2f\t%.0f\t%d\t%.1f\t%.2f\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t\n", i+1, o.Plan.mark(), o.Plan.Line.Name, o.Plan.Arrive.Seconds(),
 			float64(st.StartupMs)/1000, float64(st.PlayedMs)/1000, st.Stalls, float64(st.StallMs)/1000, float64(o.LatencyMs)/1000, 1000*one.bitrate(),
 			st.Bytes["origin"]/1000, st.Bytes["seed"]/1000, st.Bytes["peer"]/1000, st.Uploaded["direct"]/1000, st.DuplicateBytes/1000, st.WastedBytes/1000,
-			st.PrefetchedBytes/1000, st.PrefetchWasted/1000)
+			st.PrefetchedBytes/1000, st.PrefetchWasted/1000, st.Reasons["urgent"], st.Reasons["no-cert"], st.Reasons["no-holder"])
 	}
 	_ = t.Flush()
 	for i, o := range s.Outcomes {
