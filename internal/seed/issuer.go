@@ -39,6 +39,7 @@ type issuer struct {
 	mu     sync.Mutex
 	signer *signer               // guarded by mu
 	ledger map[segment.ID]issued // guarded by mu
+	swept  time.Time             // guarded by mu: when what has ended was dropped from it last
 }
 
 // issued is what the seed certified.
@@ -176,8 +177,10 @@ func (i *issuer) record(id segment.ID, c certificate.Certificate, content [32]by
 	if old, ok := i.ledger[id]; ok && old.content != content && now.Before(old.cert.NotAfter) && !i.takedowns.withdraws(&old.cert) {
 		return false
 	}
-	if len(i.ledger) >= maxLedger {
+	// Certificates of a live stream end all the time.
+	if len(i.ledger) >= maxLedger || now.Sub(i.swept) >= lifeLive {
 		i.prune(now)
+		i.swept = now
 	}
 	i.ledger[id] = issued{c, content}
 	return true

@@ -112,6 +112,21 @@ func TestSoManyKeysAndNoMore(t *testing.T) {
 	}
 }
 
+// TestTheLedgerForgetsALiveStream: an hour of certificates of ten minutes leaves those of twenty minutes at most.
+func TestTheLedgerForgetsALiveStream(t *testing.T) {
+	now := at
+	i := &issuer{now: func() time.Time { return now }, ledger: map[segment.ID]issued{}}
+	for n := range 1800 {
+		var id segment.ID
+		binary.BigEndian.PutUint32(id[:], uint32(n))
+		i.record(id, certificate.Certificate{NotAfter: now.Add(lifeLive)}, [32]byte{})
+		now = now.Add(2 * time.Second)
+	}
+	if n := len(i.ledger); n < 300 || n > 600 {
+		t.Errorf("%d entries", n)
+	}
+}
+
 // TestTheLedgerIsBounded: what has ended goes first, then some of the rest.
 func TestTheLedgerIsBounded(t *testing.T) {
 	i := &issuer{now: func() time.Time { return at }, ledger: map[segment.ID]issued{}}
