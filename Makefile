@@ -6,6 +6,8 @@ ARGS ?=
 FUZZEXECS ?= 200000
 # How long a soak takes; 3 is the shortest.
 MINUTES ?= 30
+# How many hours of a live stream `make live-hours` plays; 2 is the shortest.
+HOURS ?= 12
 
 # Of binary and script; a test compares the two.
 VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/app/app.go)
@@ -17,7 +19,7 @@ npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 internal_targets := go-race go-long go-tools web-types web-unit web-pack
-.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak lint format build image load-image image-check release image-digests kube-test film clean
+.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak live-hours lint format build image load-image image-check release image-digests kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,6 +121,11 @@ bench-transport: build ## what background costs others on the line: TCP, foregro
 soak: build film ## viewers come and go for MINUTES (30): what servers and a viewer that stays keep of them (root)
 	@scripts/need ip iptables
 	LEEWAY_SOAK_MINUTES=$(MINUTES) build/leeway-lab bench swarm --case soak --runs 1 --check
+
+live-hours: $(npm_installed) ## HOURS (12) of a live stream in virtual time: what tracker, seed, viewers and pages keep of them
+	@scripts/need go node
+	LEEWAY_LIVE_HOURS=$(HOURS) go test -count=1 -timeout 2h -v -run TestALongLiveStreamFillsNoMemory ./internal/viewer
+	cd web && LEEWAY_LIVE_HOURS=$(HOURS) npx vitest run packages/core/src/simulation/longlive.test.ts
 
 bench-netlab: ## accuracy of the emulated networks, the highest rate that holds (root; 3 minutes)
 	@scripts/need go ip iptables

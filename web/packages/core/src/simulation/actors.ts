@@ -186,6 +186,8 @@ export class Viewer {
   tells = 2;
   /** What it plays has no end, as far as it knows. */
   live = false;
+  /** How long until the player knows the n-th segment, ms. */
+  dueMs = (_n: number) => 0;
   /** Of playback. */
   speed = 1;
   onProgress?: (loaded: number) => void;
@@ -239,7 +241,10 @@ export class Viewer {
     return !!this.film.list;
   }
 
-  play(): void {
+  /** Plays from the n-th segment on. */
+  play(n = 0): void {
+    this.next = n;
+    this.position = this.bufferedMs = this.film.segments[n]!.startMs;
     this.joinedAt = this.updatedAt = this.clock.now();
     this.loadNext();
   }
@@ -262,7 +267,7 @@ export class Viewer {
     this.update();
     const segment = this.film.segments[this.next];
     if (!segment) return;
-    const wait = (this.bufferedMs - this.position - this.aheadMs) / this.speed;
+    const wait = Math.max((this.bufferedMs - this.position - this.aheadMs) / this.speed, this.dueMs(this.next));
     if (wait > 0) {
       // At least a millisecond: a rounding error would not move the clock.
       this.clock.setTimer(() => this.loadNext(), Math.max(wait, 1));

@@ -1,8 +1,6 @@
 /** Two pages watch a title of two hours at twice its speed: what they keep of it is bounded. */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { expect, test, vi } from 'vitest';
-import { Film, noise } from './film.ts';
+import { inUse, LongFilm } from './longfilm.ts';
 import { figures, fine, setUp } from './scene.ts';
 
 // Virtual time costs real time on a busy machine.
@@ -11,33 +9,8 @@ vi.setConfig({ testTimeout: 240_000 });
 const [segments, segmentMs, segmentBytes] = [1_800, 4_000, 100_000];
 const cacheBytes = 24 * 2 ** 20;
 
-/** A film that is made anew each time that it is read: what is in memory is the pages'. */
-class LongFilm extends Film {
-  constructor() {
-    super(0, segmentMs, segmentBytes);
-    for (let n = 0; n < segments; n++) {
-      const name = `/film/${n}.ts`;
-      const url = `https://video.example.com${name}`;
-      this.segments.push({ url, name, startMs: n * segmentMs, durationMs: segmentMs });
-    }
-  }
-
-  override content(name: string): Uint8Array {
-    return noise(name, segmentBytes);
-  }
-}
-
-setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
-/** Bytes in use once all garbage is gone. */
-const inUse = () => {
-  collect();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-};
-
 test('a title of two hours at twice its speed leaves no more than the cache and 50 MB', async () => {
-  const film = new LongFilm();
+  const film = new LongFilm(segments, segmentMs, segmentBytes);
   const { seed, viewer, viewers, run } = setUp(film);
   const ahead = () => ({ allowed: true, waste_bytes: 0, role: 'full' as const, battery: false });
   const before = inUse();

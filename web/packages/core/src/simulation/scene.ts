@@ -17,13 +17,18 @@ export const setUp = (film: Film, line: Line = fast, delayMs?: number) => {
   const seed = new Seed(id(15), network, film, signer);
   const viewers: Viewer[] = [];
   /** A viewer that joins now and is linked to all others, unless said otherwise. */
-  const viewer = (others: Other[] = [seed, ...viewers], deps: Partial<EngineDeps> = {}, adaptive = false) => {
+  const viewer = (
+    others: Other[] = [seed, ...viewers],
+    deps: Partial<EngineDeps> = {},
+    adaptive = false,
+    begin = (v: Viewer) => v.play(),
+  ) => {
     const n = viewers.length + 1;
     network.addNode(id(n), line);
     const v = new Viewer(id(n), network, film, signer, deps);
     v.adaptive = adaptive;
     join(network, v, others);
-    v.play();
+    begin(v);
     viewers.push(v);
     return v;
   };
