@@ -30,7 +30,7 @@ func (a *assignment) assign(s *Segment, why string) (stranded bool) {
 			continue
 		}
 		holds := func(p *peer) bool { return !p.stalled && p.has(s.ID, n) }
-		if best := quickest(a.peers.viewers, func(p *peer) bool { return holds(p) && a.peers.usable(p) && p.eta() <= left }); best != nil {
+		if best := quickest(a.peers.viewers, func(p *peer) bool { return holds(p) && a.peers.usable(p, s) && p.eta() <= left }); best != nil {
 			if !a.requests.full() {
 				a.requests.send(s, n, best, why)
 			}
@@ -103,7 +103,7 @@ func (a *assignment) leaves(s *Segment, piece int, interested []*peer) bool {
 // toSeeds goes in an order of one's own, so that two viewers that start together take different pieces from the seed. Ranks are
 // hashes: none is made while no seed takes a piece, and one for each piece otherwise.
 func (a *assignment) toSeeds(s *Segment, pieces []int, why string) {
-	if a.requests.full() || !slices.ContainsFunc(a.peers.all, func(p *peer) bool { return p.Role == Seed && a.peers.usable(p) }) {
+	if a.requests.full() || !slices.ContainsFunc(a.peers.all, func(p *peer) bool { return p.Role == Seed && a.peers.usable(p, s) }) {
 		return
 	}
 	if len(a.peers.viewers) > 0 {
@@ -119,7 +119,7 @@ func (a *assignment) toSeeds(s *Segment, pieces []int, why string) {
 		if a.requests.full() {
 			return
 		}
-		seed := quickest(a.peers.all, func(p *peer) bool { return p.Role == Seed && p.has(s.ID, n) && a.peers.usable(p) })
+		seed := quickest(a.peers.all, func(p *peer) bool { return p.Role == Seed && p.has(s.ID, n) && a.peers.usable(p, s) })
 		if seed != nil {
 			a.requests.send(s, n, seed, why)
 		}

@@ -152,7 +152,8 @@ type Input struct {
 	Linking      bool   `json:"linking"`        // a first link may still come up
 	// SeedLinking: a seed that was introduced in this session may still be linked.
 	SeedLinking bool      `json:"seed_linking"`
-	Off         Reason    `json:"off"` // why peer delivery is off; empty: it is on
+	Off         Reason    `json:"off"`            // why peer delivery is off; empty: it is on
+	Live        bool      `json:"live,omitempty"` // what the player asked for last is of a stream that goes on
 	Segments    []Segment `json:"segments"`
 	Peers       []Peer    `json:"peers"` // sorted by ID
 	Requests    []Request `json:"requests"`

@@ -9,6 +9,9 @@ const (
 	leastStall = 1_000_000 // µs
 	// probation is the bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers.
 	probation = 65_536
+	// liveCap is the bytes outstanding to a seed of a live stream that is near, while viewers are linked: viewers ask for a segment at about the
+	// same time, and with less on its way one hears of the others before it has asked the seed for all.
+	liveCap = 32_768
 )
 
 // peer is a working copy: slots and queues are counted down as pieces are assigned within a call.
@@ -71,13 +74,14 @@ func quickest(peers []*peer, ok func(*peer) bool) *peer {
 // peers are those that are linked, in working copies.
 type peers struct {
 	policy  *Policy
+	live    bool
 	all     []*peer // by ID
 	viewers []*peer
 	byID    map[string]*peer
 }
 
 func newPeers(in *Input) peers {
-	ps := peers{policy: &in.Policy, byID: make(map[string]*peer, len(in.Peers))}
+	ps := peers{policy: &in.Policy, live: in.Live, byID: make(map[string]*peer, len(in.Peers))}
 	for i := range in.Peers {
 		p := &peer{Peer: in.Peers[i], stalled: in.Peers[i].StalledUntilUs > in.NowUs}
 		ps.all = append(ps.all, p)
@@ -89,11 +93,15 @@ func newPeers(in *Input) peers {
 	return ps
 }
 
-// usable says whether a peer may be given one more piece (rule 6).
-func (ps *peers) usable(p *peer) bool {
+// usable says whether a peer may be given one more piece of a segment (rule 6).
+func (ps *peers) usable(p *peer, s *Segment) bool {
 	most := ps.policy.PeerCap
 	if p.Role == Seed && len(ps.viewers) > 0 {
 		most = ps.policy.SeedCap
+		if ps.live {
+			// A seed that is far is asked for what a round trip takes at twice the rate of the segment.
+			most = min(most, max(liveCap, 2*int64(s.Pieces)*pieceSize*p.RTTUs/max(1, s.DurationUs)))
+		}
 	}
 	if p.Rate == 0 {
 		most = min(most, probation)

@@ -50,7 +50,7 @@ func (u *urgent) prove(s *Segment) {
 		}
 		return busy >= mostProving
 	}
-	u.ask(s, pieces, enough, func(p *peer) bool { return p.Queued == 0 && u.peers.usable(p) })
+	u.ask(s, pieces, enough, func(p *peer) bool { return p.Queued == 0 && u.peers.usable(p, s) })
 }
 
 // rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left: the origin would send the whole

@@ -34,9 +34,9 @@ func (w *waiting) worth(s *Segment) bool {
 }
 
 // filling says whether a segment was asked for with little in hand, on a line that is thin for what is played, and its holders are
-// not known to bring it clearly sooner than the origin.
+// not known to bring it clearly sooner than the origin. At a live stream there is nothing to fill a buffer with.
 func (w *waiting) filling(s *Segment) bool {
-	if !s.thin(s.DeadlineUs - s.AskedUs) {
+	if w.in.Live || !s.thin(s.DeadlineUs-s.AskedUs) {
 		return false
 	}
 	return !w.proven() || s.Certificate == CertHeld && w.peers.rates(s) < int64(s.Pieces)*pieceSize*1_250_000/max(1, s.OriginUs)

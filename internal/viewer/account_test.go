@@ -93,6 +93,56 @@ func benched(seed uint64) crowd {
 	return crowd{viewers: 12, segment: 2 * time.Second, window: 15, length: watch, within: 30 * time.Second, watch: watch, seed: seed, signed: true}
 }
 
+// thinner is homeLines with so many bits per second down in place of the 5 Mbit/s of the slowest.
+func thinner(rate float64) []homes {
+	lines := slices.Clone(homeLines)
+	lines[0].name, lines[0].down = fmt.Sprintf("%g/1", rate/1e6), rate/8
+	return lines
+}
+
+// BenchmarkLiveThin plays it where the slowest lines bring a segment in about half of the time that it plays, and less soon.
+func BenchmarkLiveThin(b *testing.B) {
+	for _, rate := range []float64{4e6, 3.5e6, 3e6, 2.5e6} {
+		b.Run(fmt.Sprintf("Mbps=%g", rate/1e6), func(b *testing.B) {
+			for b.Loop() {
+				var sum account
+				var with, alone aired
+				for seed := range uint64(6) {
+					c := benched(seed + 1)
+					c.lines = thinner(rate)
+					s, got := c.play(b)
+					sum.add(s.account())
+					with.add(s, got)
+					c.alone = true
+					alone.add(c.play(b))
+				}
+				sum.report(b)
+				b.ReportMetric((with.stall-alone.stall)/6, "stall_added_ratio")
+				b.ReportMetric((with.lag-alone.lag)/6, "lag_added_seconds")
+				b.ReportMetric(with.bitrate/alone.bitrate, "mean_bitrate_vs_origin_only")
+			}
+		})
+	}
+}
+
+// BenchmarkLiveFar plays it with a seed that is far from all of them.
+func BenchmarkLiveFar(b *testing.B) {
+	for _, far := range []time.Duration{30 * time.Millisecond, 90 * time.Millisecond} {
+		b.Run(fmt.Sprint("from=", far), func(b *testing.B) {
+			for b.Loop() {
+				var sum account
+				for seed := range uint64(6) {
+					c := benched(seed + 1)
+					c.far = far
+					s, _ := c.play(b)
+					sum.add(s.account())
+				}
+				sum.report(b)
+			}
+		})
+	}
+}
+
 // BenchmarkLiveAccount says where the bytes of that audience came from, with the packager's lists and without.
 func BenchmarkLiveAccount(b *testing.B) {
 	for _, signed := range []bool{true, false} {

@@ -142,7 +142,9 @@ type crowd struct {
 	watch          time.Duration // a viewer leaves after it; 0: at the end
 	seed           uint64
 	alone          bool
-	signed         bool // a packager signs the stream
+	signed         bool          // a packager signs the stream
+	lines          []homes       // nil: homeLines
+	far            time.Duration // from the seed to the core
 }
 
 // aired is what came of it.
@@ -158,17 +160,20 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 	s := newScene(t, func(w *world) *film {
 		return newBroadcast(w, c.segment, c.window, c.window+int((c.length+c.within)/c.segment)+60, shape, sizes...)
 	})
-	s.film.node.delay, s.seed.node.delay = 0, 0
+	s.film.node.delay, s.seed.node.delay = 0, c.far
 	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6
 	s.tracker.home = swarm.New()
 	if c.signed {
 		s.film.live.signed = map[string][]byte{}
 		s.tracker.keys = append(s.tracker.keys, packagerVerifyKey())
 	}
-	a := audience{viewers: c.viewers, film: c.length, within: c.within, seed: c.seed, lines: homeLines}
+	if c.lines == nil {
+		c.lines = homeLines
+	}
+	a := audience{viewers: c.viewers, film: c.length, within: c.within, seed: c.seed, lines: c.lines}
 	for _, p := range a.plans() {
 		s.w.run(p.arrive - s.w.now.Sub(worldBegin))
-		s.viewer(homeLines[p.line].access, func(cfg *Config) {
+		s.viewer(c.lines[p.line].access, func(cfg *Config) {
 			cfg.Leave = c.length + c.within - p.arrive
 			if p.leaveAfter > 0 {
 				cfg.Leave = min(cfg.Leave, p.leaveAfter)
@@ -179,7 +184,7 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 			if c.alone {
 				cfg.Tracker = ""
 			}
-		}).line = homeLines[p.line].name
+		}).line = c.lines[p.line].name
 	}
 	s.w.run(c.length + c.within + 10*time.Second - s.w.now.Sub(worldBegin))
 	s.check()

@@ -22,11 +22,14 @@ type view struct {
 	relayOnly func() bool // viewers meet by relays alone
 	listed    func(s *seg) bool
 	packaged  func(s *seg) bool // a list has its certificate
+	live      bool              // what the player asked for last is of a stream that goes on
 	zeroUs    int64             // when the presentation's time zero is played: what a start is added to for a deadline
 }
 
 // asked notes that the player asks for a segment: it says where the playhead is.
-func (w *view) asked(r request) { w.zeroUs = w.nowUs() + (r.deadline() - r.Start).Microseconds() }
+func (w *view) asked(r request) {
+	w.live, w.zeroUs = r.live, w.nowUs()+(r.deadline()-r.Start).Microseconds()
+}
 
 // relaxed says whether the playhead leaves the time to measure the line by a segment.
 func (w *view) relaxed(s *seg) bool {
@@ -36,7 +39,7 @@ func (w *view) relaxed(s *seg) bool {
 
 // input completes what the schedule sees now. background says whether something is fetched ahead.
 func (w *view) input(in schedule.Input, background bool) schedule.Input {
-	in.NowUs, in.Policy, in.Off = w.nowUs(), w.policy, w.off
+	in.NowUs, in.Policy, in.Off, in.Live = w.nowUs(), w.policy, w.off, w.live
 	in.Segments, in.Peers, in.Requests = []schedule.Segment{}, []schedule.Peer{}, []schedule.Request{}
 	in.Policy.Background = background
 	self := w.self()

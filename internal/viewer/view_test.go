@@ -39,6 +39,17 @@ func TestWhichSegmentsTheScheduleSees(t *testing.T) {
 	}
 }
 
+// TestTheScheduleSeesWhetherTheStreamGoesOn, as the player's last request says.
+func TestTheScheduleSeesWhetherTheStreamGoesOn(t *testing.T) {
+	r := newRig(t)
+	for _, live := range []bool{false, true, false} {
+		r.view.asked(request{live: live, deadline: func() time.Duration { return time.Second }})
+		if in := r.sees(); in.Live != live {
+			t.Errorf("live %v, want %v", in.Live, live)
+		}
+	}
+}
+
 // TestWhichPeersTheScheduleSees: a hello is waited for, a peer that gives nothing is left out, and a relay serves where no other source can.
 func TestWhichPeersTheScheduleSees(t *testing.T) {
 	for name, c := range map[string]struct {

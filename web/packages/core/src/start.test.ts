@@ -79,7 +79,7 @@ describe('the engine, in a file of its own', () => {
   });
 
   /** A page that plays segments of 500 kB and 4 s over a line of so many bytes a ms. */
-  const over = async (rate: number) => {
+  const over = async (rate: number, live?: boolean) => {
     const page = setUp();
     const { leeway, clock, welcomed, joined } = page;
     leeway.start();
@@ -92,7 +92,7 @@ describe('the engine, in a file of its own', () => {
       const transferMs = bytes / rate;
       const answer = { data: new ArrayBuffer(bytes), status: 200, url: 'x', transferMs };
       const origin = () => new Promise<typeof answer>((resolve) => clock.setTimer(() => resolve(answer), transferMs));
-      const { result } = playback.load(request(hand, origin));
+      const { result } = playback.load({ ...request(hand, origin), live });
       await clock.advance(transferMs);
       await result;
     };
@@ -123,6 +123,15 @@ describe('the engine, in a file of its own', () => {
     await last;
     // Others may have what it fetched until then.
     expect(engines[0]!.adopted).toHaveLength(9);
+    leeway.stop();
+  });
+
+  test('or with the picture, at a live stream, which has nothing to fill a buffer with', async () => {
+    const { clock, engines, leeway, playback, get } = await over(200, true);
+    await get(4_000);
+    playback.observe({ startup_ms: 500 });
+    await clock.advance(50);
+    expect(engines).toHaveLength(1);
     leeway.stop();
   });
 

@@ -41,12 +41,12 @@ export const createAssignment = (
   /** In an order of one's own, so that two viewers that start together take different pieces from the seed. */
   const toSeeds = (s: WantedSegment, pieces: number[], reason: 'near' | 'background') => {
     // Ranks are hashes. While no seed takes a piece there is nothing to put in order.
-    if (requests.room() <= 0 || !all.some((p) => p.role === 'seed' && usable(p))) return;
+    if (requests.room() <= 0 || !all.some((p) => p.role === 'seed' && usable(p, s))) return;
     const place = new Map(viewers.length ? pieces.map((n) => [n, rank(s.id, n, self)]) : []);
     if (viewers.length) pieces.sort((a, b) => place.get(a)! - place.get(b)! || a - b);
     for (const n of pieces) {
       if (requests.room() <= 0) break;
-      const seed = quickest(all.filter((p) => p.role === 'seed' && p.has(s.id, n) && usable(p)));
+      const seed = quickest(all.filter((p) => p.role === 'seed' && p.has(s.id, n) && usable(p, s)));
       if (seed) requests.send(s, n, seed, reason);
     }
   };
@@ -63,7 +63,7 @@ export const createAssignment = (
       for (const n of order(s)) {
         if (requests.of(s, n)[0]) continue;
         const holders = viewers.filter((p) => p.has(s.id, n));
-        const best = quickest(holders.filter((p) => usable(p) && (!bounded || eta(p) <= left)));
+        const best = quickest(holders.filter((p) => usable(p, s) && (!bounded || eta(p) <= left)));
         if (best) {
           if (requests.room() > 0) requests.send(s, n, best, reason);
           continue;

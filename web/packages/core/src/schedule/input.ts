@@ -96,6 +96,8 @@ export interface ScheduleInput {
   /** A seed that was introduced in this session may still be linked. */
   seed_linking: boolean;
   off: Reason | null;
+  /** What the player asked for last is of a stream that goes on. */
+  live?: boolean;
   segments: WantedSegment[];
   /** Sorted by ID. */
   peers: SchedulePeer[];

@@ -7,6 +7,11 @@ const leastPace = 16_384;
 const leastStall = 1_000_000;
 /** Bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers. */
 const probation = 65_536;
+/**
+ * Bytes outstanding to a seed of a live stream that is near, while viewers are linked: viewers ask for a segment at about the same time, and
+ * with less on its way one hears of the others before it has asked the seed for all.
+ */
+const liveCap = 32_768;
 
 /** A working copy: slots and queues are counted down as pieces are assigned. */
 export type Peer = SchedulePeer & {
@@ -61,23 +66,28 @@ export interface Peers {
   all: Peer[];
   viewers: Peer[];
   byId: Map<string, Peer>;
-  /** Whether a peer may be given one more piece (rule 6). */
-  usable(p: Peer): boolean;
+  /** Whether a peer may be given one more piece of a segment (rule 6). */
+  usable(p: Peer, s: WantedSegment): boolean;
   /** What the holders of a segment send together, bytes/s. */
   rates(s: WantedSegment): number;
   /** The viewers that hold a part of the segment. */
   interested(s: WantedSegment): Peer[];
 }
 
-export const createPeers = ({ now_us, peers, policy }: ScheduleInput): Peers => {
+export const createPeers = ({ now_us, peers, policy, live }: ScheduleInput): Peers => {
   const all = peers.map((p) => workingPeer(p, now_us));
   const viewers = all.filter((p) => p.role === 'viewer');
   return {
     all,
     viewers,
     byId: new Map(all.map((p) => [p.id, p])),
-    usable(p) {
-      const most = p.role === 'seed' && viewers.length ? policy.seed_cap : policy.peer_cap;
+    usable(p, s) {
+      let most = policy.peer_cap;
+      if (p.role === 'seed' && viewers.length) {
+        // A seed that is far is asked for what a round trip takes at twice the rate of the segment.
+        const far = Math.floor((2 * s.pieces * pieceSize * p.rtt_us) / Math.max(1, s.duration_us));
+        most = live ? Math.min(policy.seed_cap, Math.max(liveCap, far)) : policy.seed_cap;
+      }
       const known = p.rate ? Math.max(pieceSize, 4 * p.rate) : probation;
       return !p.stalled && p.slots > 0 && p.queued < Math.min(most, known);
     },

@@ -46,7 +46,7 @@ export const createUrgent = (
         s,
         open(s).reverse(),
         () => all.filter((p) => p.queued).length >= mostProving,
-        (p) => !p.queued && usable(p),
+        (p) => !p.queued && usable(p, s),
       ),
     rescue(s) {
       const half = Math.floor(window(s) / 2);

@@ -33,9 +33,12 @@ export const createWaiting = (input: ScheduleInput, { waits }: Timer, peers: Pee
     return sum > 0 && sum >= least;
   };
 
-  /** A buffer is filled over a thin line, and its holders are not known to bring it clearly sooner than the origin. */
+  /**
+   * A buffer is filled over a thin line, and its holders are not known to bring it clearly sooner than the origin. At a live stream
+   * there is nothing to fill a buffer with.
+   */
   const filling = (s: WantedSegment): boolean => {
-    if (!thin(s, s.deadline_us - s.asked_us)) return false;
+    if (input.live || !thin(s, s.deadline_us - s.asked_us)) return false;
     const enough = Math.floor((s.pieces * pieceSize * 1_250_000) / Math.max(1, s.origin_us));
     return !proven || (s.certificate === 'held' && peers.rates(s) < enough);
   };

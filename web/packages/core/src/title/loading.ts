@@ -50,11 +50,11 @@ export function createLoading(host: LoadingHost): SegmentLoads {
   const early: [request: SegmentRequest, data: Uint8Array][] = [];
 
   /** How long the schedule would hold it, could it already decide. */
-  const patienceMs = ({ durationMs, bitrate, deadlineMs, part }: SegmentRequest) => {
+  const patienceMs = ({ durationMs, bitrate, deadlineMs, part, live }: SegmentRequest) => {
     if (part || engine()) return 0;
     const timing = { duration_us: durationMs * 1000, origin_us: line.timeUs((bitrate * durationMs) / 8000) };
     const handMs = deadlineMs();
-    const slow = thin(timing, handMs * 1000);
+    const slow = !live && thin(timing, handMs * 1000);
     // A line that is slower still would lose the buffer meanwhile, and needs peers. So does what the origin answers with an error.
     if (handMs > 0 || line.failedAt) host.pictured(slow && 7 * timing.origin_us < 8 * timing.duration_us);
     if (slow || !host.awaitsSeed()) return 0;

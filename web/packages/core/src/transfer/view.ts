@@ -100,6 +100,7 @@ export const createView = (shared: Shared, { policy, ahead, listed, packaged }: 
   const peers = shared.peers.byId;
   /** Absolute playback time zero, µs: what a start time is added to for a deadline. */
   let playheadUs = 0;
+  let live: boolean | undefined;
 
   const deadlineUs = (s: Segment): number => {
     let least = Number.POSITIVE_INFINITY;
@@ -119,6 +120,7 @@ export const createView = (shared: Shared, { policy, ahead, listed, packaged }: 
   return {
     /** The player asks for a segment: it says where the playhead is. */
     asked(request: SegmentRequest): void {
+      ({ live } = request);
       playheadUs = nowUs() + (request.deadlineMs() - request.startMs) * 1000;
     },
     /** Whether the playhead leaves the time to measure the line by a segment. */
@@ -129,7 +131,7 @@ export const createView = (shared: Shared, { policy, ahead, listed, packaged }: 
     /** `background`: something is fetched ahead. */
     input(
       background: boolean,
-      rest: Omit<ScheduleInput, 'now_us' | 'policy' | 'segments' | 'peers' | 'requests'>,
+      rest: Omit<ScheduleInput, 'now_us' | 'live' | 'policy' | 'segments' | 'peers' | 'requests'>,
     ): ScheduleInput {
       const list = [...segments.values()].filter((s) => s.loads.size || listed(s) || s.uncertified);
       list.sort((a, b) => a.ref.startMs - b.ref.startMs || (a.id < b.id ? -1 : 1));
@@ -137,6 +139,7 @@ export const createView = (shared: Shared, { policy, ahead, listed, packaged }: 
       return {
         now_us: nowUs(),
         ...rest,
+        live,
         policy: { ...policy, background, piece_cap: policy.piece_cap + behind },
         segments: list.map(view),
         ...seen,
