@@ -6,6 +6,9 @@ import { type Event, lengthOf, type Stream } from './stream.ts';
 /** Messages that wait in the browser, above which nothing is sent: a message that waits there is older than it says. */
 const mostWaiting = 4;
 
+/** A full browser says when it has room. Should it not, or a stream's time be over, this is when that is looked at: ms. */
+const guard = 100;
+
 interface Sending {
   stream: Stream;
   began: number; // µs
@@ -42,16 +45,18 @@ export class Outlet {
   pump(): void {
     clearTimeout(this.timer);
     for (const s of [...this.sending]) if (this.ends(s)) this.finish(s);
+    let full = false;
     for (let next = this.next(); next; next = this.next()) {
       const { run } = next.stream;
-      if (this.channel.bufferedAmount >= mostWaiting * run.size) break;
+      full = this.channel.bufferedAmount >= mostWaiting * run.size;
+      if (full) break;
       const probe = { type: 'probe', stream: run.stream, sequence: next.sequence++, sent: this.now() } as const;
       this.channel.send(encodeMessage(probe, run.size));
       if (this.ends(next)) this.finish(next);
     }
     if (this.sending.size === 0) return;
     const soonest = Math.min(...[...this.sending].map((s) => s.began + s.sequence * s.stream.run.interval_us));
-    this.timer = setTimeout(() => this.pump(), Math.max(1, (soonest - this.now()) / 1000));
+    this.timer = setTimeout(() => this.pump(), full ? guard : Math.max(1, (soonest - this.now()) / 1000));
   }
 
   /** Of the streams that have a message due the one that has sent the fewest: none waits for all of another. */
