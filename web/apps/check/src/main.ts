@@ -11,7 +11,7 @@ import {
 import { byId, element } from '../../../page/elements.ts';
 import { rate, time } from './format.ts';
 import { createGauges } from './gauges.ts';
-import { problemOf } from './problem.ts';
+import { missingOf, problemOf } from './problem.ts';
 import { hideResult, showGauges, showResult, wireCopy } from './result.ts';
 import { shareable, unpack } from './share.ts';
 import { createTimeline } from './timeline.ts';
@@ -118,28 +118,39 @@ const summary = ({ figures }: Results) => {
     freeUp !== undefined && `${rate(freeUp).join('\u00a0')} free up`,
     loaded !== undefined && `${time(loaded).join('\u00a0')} for a round trip while busy`,
   ];
-  return words.filter(Boolean).join(', ') || 'What is free is measured by a data channel, and none opens';
+  return words.filter(Boolean).join(', ') || 'What is free of this line is not known';
 };
 
 function done(results: Results): void {
   enter('done', 'Check again');
-  say(`${summary(results)}.`);
+  say(`${summary(results)}.`, missingOf(results));
   announce(`The check is complete: ${summary(results)}.`);
   timeline.describe(summary(results));
   showGauges(gauges, results, true);
   showResult(results, true);
 }
 
-function failed(error: unknown): void {
-  const { sentence, next } =
-    error instanceof CheckError
-      ? problemOf(error, server.host)
-      : { sentence: 'This browser cannot run the check.', next: String(error) };
+/** Whether the server has gone: it answers nothing. */
+async function gone(): Promise<boolean> {
+  try {
+    await fetch(new URL('/probe/v1/info', server), { cache: 'no-store', signal: AbortSignal.timeout(5000) });
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Why there is no result, or a part of one. */
+async function failed(error: unknown): Promise<void> {
+  const known = error instanceof CheckError;
+  const { sentence, next } = known
+    ? problemOf(error, server.host, error.code === 'stopped' && (await gone()))
+    : { sentence: 'This browser cannot run the check.', next: `Try another browser, or a newer one. (${error})` };
   enter('error', 'Try again');
-  main.dataset.code = error instanceof CheckError ? error.code : 'unsupported';
+  main.dataset.code = known ? error.code : 'unsupported';
   say(sentence, next);
   announce(`${sentence} ${next}`);
-  const results = error instanceof CheckError && error.results ? shareable(error.results) : undefined;
+  const results = known && error.results ? shareable(error.results) : undefined;
   showGauges(gauges, results ?? { figures: [] }, true);
   if (results?.figures.length) showResult(results, true);
 }
@@ -162,7 +173,7 @@ async function check(): Promise<void> {
     const test = new NetworkCheck({ server, plan, ...(token && { token }) });
     done(shareable(await test.run({ onProgress: follow, signal: running.signal })));
   } catch (error) {
-    failed(error);
+    await failed(error);
   } finally {
     running = undefined;
   }
@@ -204,7 +215,14 @@ function begin(): void {
   mark({ phase: 'baseline', done: 0 });
   showGauges(gauges, { figures: [] });
   const shared = unpack(location.hash);
-  if (!shared) return;
+  if (!shared) {
+    if (location.hash.startsWith('#r='))
+      say(
+        'The result of this link cannot be read.',
+        'A part of the link may be missing: copy it as a whole. Or check your own line.',
+      );
+    return;
+  }
   enter('done', 'Check this line');
   main.dataset.shared = '';
   say(
@@ -222,5 +240,7 @@ go.addEventListener('click', () => {
     void check();
   }
 });
+// A link that is opened in a page that is there changes the fragment alone.
+addEventListener('hashchange', () => running || location.reload());
 wireCopy(announce);
 begin();

@@ -1,5 +1,5 @@
-/** What to say of a check without a result, and what a person can do next. */
-import type { CheckError } from '@leeway/netcheck';
+/** What to say of a check without a result, or with a part of one, and what a person can do next. */
+import type { CheckError, Results } from '@leeway/netcheck';
 
 export interface Problem {
   sentence: string;
@@ -37,8 +37,8 @@ function refused(status: number | undefined, retryAfter: number | undefined): Pr
       };
     case 503:
       return {
-        sentence: 'The server is busy with the checks of others.',
-        next: `Try again ${wait(retryAfter)}.`,
+        sentence: 'The server takes no further checks now.',
+        next: `It is busy with those of others, or about to restart. Try again ${wait(retryAfter)}.`,
       };
     default:
       return {
@@ -48,22 +48,46 @@ function refused(status: number | undefined, retryAfter: number | undefined): Pr
   }
 }
 
-export function problemOf(error: CheckError, server: string): Problem {
+/** Why a check has broken off: the line, or the server, which has gone. */
+function stopped(known: string, server: string, gone: boolean): Problem {
+  if (gone)
+    return {
+      sentence: `${server} has stopped answering in the middle of the check.${known}`,
+      next: 'If other pages still load, the server has gone: try again in a few minutes. If none does, your line has: move closer to the router, or use a cable.',
+    };
+  return {
+    sentence: `The line went silent in the middle of the check.${known}`,
+    next: 'Move closer to the router or use a cable, and try again. If it happens again, the line itself breaks off under load: tell your provider.',
+  };
+}
+
+/** `gone`: the server does not answer after it either. */
+export function problemOf(error: CheckError, server: string, gone = false): Problem {
   const known = error.results?.figures.length ? ' What was measured before is below.' : '';
   switch (error.code) {
     case 'refused':
       return refused(error.status, error.retryAfter);
     case 'stopped':
-      return {
-        sentence: `The line went silent in the middle of the check.${known}`,
-        next: 'Move closer to the router or use a cable, and try again. If it happens again, the line itself breaks off under load: tell your provider.',
-      };
+      return stopped(known, server, gone);
     case 'aborted':
-      return { sentence: `You stopped the check.${known}`, next: '' };
+      return { sentence: `You stopped the check.${known}`, next: 'Press "Try again" for a whole one.' };
     default:
       return {
-        sentence: `${server} does not answer.`,
-        next: `Are you online? If other pages load, a firewall may block ${server}: try another network, or ask who runs yours to allow it.`,
+        sentence: error.message, // that it does not answer, that no WebSocket opens, or that it is another kind of server
+        next: `Are you online? If other pages load, a firewall may block ${server}: try another network, or ask who runs yours to allow it. Otherwise the address may be wrong: tell its operator.`,
       };
+  }
+}
+
+/** What a check that is complete could not measure, and what to do about it; empty: nothing. */
+export function missingOf({ channel, channel_reason: why, figures }: Results): string {
+  const what = figures.some(({ name }) => name === 'throughput') ? 'loss' : 'what is free of the line';
+  switch (channel) {
+    case 'blocked':
+      return `UDP to the server is blocked, so ${what} was not measured. A firewall does that, often on purpose: try another network, or ask who runs yours.`;
+    case 'broken':
+      return `The test of loss broke off${why ? `: ${why}` : ''}. Check again; if it happens each time, tell the server's operator.`;
+    default:
+      return '';
   }
 }

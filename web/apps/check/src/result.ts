@@ -82,18 +82,31 @@ export function showResult(results: Results, own: boolean): void {
   byId<HTMLInputElement>('link').value = `${location.href.replace(/#.*/, '')}#${pack(results)}`;
 }
 
+const copiedFor = 2_000; // ms that the button says so
+
 /** The button that copies the link: by the clipboard, or, where the page may not, by a selection. */
 export function wireCopy(said: (text: string) => void): void {
   const link = byId<HTMLInputElement>('link');
+  const copy = byId('copy');
+  const words = copy.textContent;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const done = (short: string, long: string) => {
+    copy.textContent = short;
+    said(long);
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      copy.textContent = words;
+    }, copiedFor);
+  };
   link.addEventListener('focus', () => link.select());
-  byId('copy').addEventListener('click', async () => {
+  copy.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(link.value);
-      said('The link is copied.');
+      done('Copied', 'The link is copied.');
     } catch {
       link.focus();
       link.select();
-      said('The link is selected: copy it.');
+      done('Selected', 'The link is selected: copy it.');
     }
   });
 }

@@ -2,7 +2,7 @@ import { CheckError, type Figure, figure, type Mapping } from '@leeway/netcheck'
 import { expect, test } from 'vitest';
 import { onScale, quantity, rate, time } from './format.ts';
 import { plot, round } from './plot.ts';
-import { problemOf } from './problem.ts';
+import { missingOf, problemOf } from './problem.ts';
 import { verdicts } from './verdict.ts';
 
 const line = (down: number, up: number, idle: number, loaded: number, loss = 0) => ({
@@ -85,20 +85,26 @@ test('the worse direction says how long a request takes in the middle of a trans
 });
 
 test('each error says what to do next', () => {
-  const say = (code: CheckError['code'], details = {}) => problemOf(new CheckError(code, '', details), 'p.test:8090');
-  expect(say('unreachable').next).toContain('p.test:8090');
+  const say = (code: CheckError['code'], details = {}, gone = false) =>
+    problemOf(new CheckError(code, 'as it says', details), 'p.test:8090', gone);
+  expect(say('unreachable')).toEqual({ sentence: 'as it says', next: expect.stringContaining('p.test:8090') });
   expect(say('refused', { status: 401 }).next).toContain('link');
   expect(say('refused', { status: 403 }).next).toContain('new link');
   expect(say('refused', { status: 429, retryAfter: 3600 }).next).toContain('60 minutes');
-  expect(say('refused', { status: 503, retryAfter: 15 }).next).toContain('in 15 seconds');
+  expect(say('refused', { status: 503, retryAfter: 15 }).next).toContain('restart. Try again in 15 seconds');
   expect(say('refused', { status: 503 }).next).toContain('few minutes');
   expect(say('refused', { status: 404 })).toMatchObject({
     sentence: expect.stringContaining('404'),
     next: expect.stringContaining('give way'),
   });
   expect(say('refused', { status: 418 }).sentence).toContain('418');
-  expect(say('stopped').next).toContain('cable');
+  expect(say('stopped').next).toContain('provider');
+  expect(say('stopped', {}, true)).toEqual({
+    sentence: expect.stringContaining('p.test:8090 has stopped'),
+    next: expect.stringMatching(/the server has gone.*cable/),
+  });
   expect(say('aborted').sentence).toContain('You stopped');
+  for (const code of ['unreachable', 'refused', 'stopped', 'aborted'] as const) expect(say(code).next).not.toBe('');
   const results = {
     version: 1 as const,
     server: '',
@@ -107,6 +113,18 @@ test('each error says what to do next', () => {
     scores: {},
   };
   expect(say('stopped', { results }).sentence).toContain('below');
+});
+
+test('a check that is complete says what it could not measure, and what to do', () => {
+  const of = (results: Partial<Parameters<typeof missingOf>[0]>) =>
+    missingOf({ version: 1, server: '', started_ms: 0, figures: [], scores: {}, ...results });
+  const figures = [figure('throughput', 'down', 1)];
+  expect(of({ figures })).toBe('');
+  expect(of({ figures, channel: 'blocked' })).toMatch(/UDP .* loss was not measured.*another network/);
+  expect(of({ channel: 'blocked' })).toMatch(/what is free of the line was not measured/);
+  expect(of({ figures, channel: 'broken', channel_reason: 'enough for today (bytes)' })).toMatch(
+    /broke off: enough for today \(bytes\)\. Check again/,
+  );
 });
 
 test('figures have the digits that they deserve', () => {
