@@ -29,6 +29,8 @@ const (
 	maxReport      = 64 << 10
 	// closeTryAgain is how a server closes when an address has used up its day.
 	closeTryAgain = 1013
+	// bytesAfter is when to come back then, s: a part of the day's bytes is there again.
+	bytesAfter = "3600"
 )
 
 var errSpent = errors.New("this address has used up the bytes that it may have in a day")
@@ -94,7 +96,7 @@ func (c *check) load(ctx context.Context, d netstat.Direction, r *Results) error
 		err = l.figures(received, r)
 	}
 	if errors.Is(err, errQuiet) && l.spent.Load() {
-		return &Error{Code: Refused, Status: http.StatusTooManyRequests, RetryAfter: "3600", Err: errSpent}
+		return &Error{Code: Refused, Status: http.StatusTooManyRequests, RetryAfter: bytesAfter, Err: errSpent}
 	}
 	return err
 }

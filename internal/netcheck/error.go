@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/leeway-video/leeway/internal/qualitylink"
+	"github.com/leeway-video/leeway/internal/wire/quality"
 	"github.com/leeway-video/leeway/internal/wsconn"
 )
 
@@ -27,6 +29,26 @@ var (
 	errSilent = errors.New("no answer in time")
 	errQuiet  = errors.New("went silent")
 )
+
+// saidError is what the server says of a data channel, or of a stream of it, that it ends.
+type saidError struct {
+	code quality.Code
+	text string
+}
+
+// Error implements error.
+func (e *saidError) Error() string { return fmt.Sprintf("the server ends it: %s (%s)", e.text, e.code) }
+
+// refusal is the same as a refused request; nil: it is none.
+func (e *saidError) refusal() *Error {
+	switch e.code {
+	case quality.CodeBytes:
+		return &Error{Code: Refused, Status: http.StatusTooManyRequests, RetryAfter: bytesAfter, Err: e}
+	case quality.CodeEnding:
+		return &Error{Code: Refused, Status: http.StatusServiceUnavailable, Err: e}
+	}
+	return nil
+}
 
 // Error says why a phase has no result, and what to do.
 type Error struct {
@@ -49,6 +71,10 @@ func (e *Error) Error() string {
 func (e *Error) advice() string {
 	var unknown *tls.CertificateVerificationError
 	switch {
+	case errors.Is(e.Err, http.ErrSchemeMismatch):
+		return "it has no TLS: begin the address with http://"
+	case e.Status == http.StatusBadRequest && strings.Contains(e.Err.Error(), "to an HTTPS server"): // the words of Go's library
+		return "it has TLS: begin the address with https://"
 	case errors.As(e.Err, &unknown):
 		return "is it the name of the certificate? Give its roots if it is signed by others than the system knows: --ca"
 	case e.Code == Unreachable:
@@ -61,6 +87,8 @@ func (e *Error) advice() string {
 		return "come back in " + e.RetryAfter + " s"
 	case e.Status == http.StatusNotFound || e.Status == http.StatusBadRequest:
 		return "is it a probe server of this version, and the whole address?"
+	case e.Status == http.StatusServiceUnavailable:
+		return "it is busy or about to end: try again in a few minutes, or another server"
 	case e.Code == Refused:
 		return "try another server"
 	case e.Code == Blocked:
@@ -79,8 +107,12 @@ func asError(ctx context.Context, p Phase, err error) *Error {
 	e := &Error{Code: Unreachable, Phase: p, Err: err}
 	var own *Error
 	var refused *wsconn.RefusedError
+	var said *saidError
+	if errors.As(err, &said) && said.refusal() != nil {
+		own = said.refusal()
+	}
 	switch {
-	case errors.As(err, &own):
+	case own != nil || errors.As(err, &own):
 		own.Phase = p
 		return own
 	case ctx.Err() != nil:

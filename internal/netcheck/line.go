@@ -96,7 +96,7 @@ func (l *Line) Control(b []byte, text bool) {
 		}
 		closeOnce(l.stream(c.Stream), func(s *stream) chan struct{} { return s.ended })
 	case quality.Error:
-		err := fmt.Errorf("the server ends it: %s (%s)", c.Text, c.Code)
+		err := &saidError{c.Code, c.Text}
 		if c.Stream == nil {
 			l.fail(err)
 		} else if s := l.stream(*c.Stream); s != nil {

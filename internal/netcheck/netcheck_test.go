@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -130,26 +131,45 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 		token  string
 		phases []Phase
 		gives  bool
+		data   bool
 		status int
 		advice string
 	}{
-		"no token":          {cfg: probe.Config{Authorize: func(string) error { return bad }}, status: 401, advice: "--token"},
-		"a wrong token":     {cfg: probe.Config{Authorize: func(string) error { return bad }}, token: "x", status: 403, advice: "new token"},
-		"no bytes left":     {cfg: probe.Config{DailyBytes: 1}, status: 429, advice: "come back in 3600 s"},
-		"no place":          {cfg: probe.Config{MaxTests: -1}, phases: []Phase{Download}, status: 503, advice: "come back in 15 s"},
-		"bytes run out":     {cfg: probe.Config{DailyBytes: 1 << 20}, phases: []Phase{Download}, status: 429, advice: "come back"},
-		"nothing gives way": {phases: []Phase{Upload}, gives: true, status: 404, advice: "of this version"},
-		"no data channels":  {phases: []Phase{Quality}, status: 404, advice: "of this version"},
+		"no token":                               {cfg: probe.Config{Authorize: func(string) error { return bad }}, status: 401, advice: "--token"},
+		"a wrong token":                          {cfg: probe.Config{Authorize: func(string) error { return bad }}, token: "x", status: 403, advice: "new token"},
+		"no bytes left":                          {cfg: probe.Config{DailyBytes: 1}, status: 429, advice: "come back in 3600 s"},
+		"no place":                               {cfg: probe.Config{MaxTests: -1}, phases: []Phase{Download}, status: 503, advice: "come back in 15 s"},
+		"bytes run out":                          {cfg: probe.Config{DailyBytes: 1 << 20}, phases: []Phase{Download}, status: 429, advice: "come back"},
+		"nothing gives way":                      {phases: []Phase{Upload}, gives: true, status: 404, advice: "of this version"},
+		"no data channels":                       {phases: []Phase{Quality}, status: 404, advice: "of this version"},
+		"bytes run out in messages":              {cfg: probe.Config{DailyBytes: 300 << 10}, phases: []Phase{Quality}, data: true, status: 429, advice: "come back"},
+		"bytes run out in a load that gives way": {cfg: probe.Config{DailyBytes: 300 << 10}, phases: []Phase{Download}, gives: true, data: true, status: 429, advice: "come back"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { goleak.VerifyNone(t) })
-			web := served(t, c.cfg, false)
+			web := served(t, c.cfg, c.data)
 			_, err := Run(t.Context(), Config{URL: web.URL, idle: time.Millisecond, Token: c.token, Duration: 2 * time.Second, Phases: append([]Phase{}, c.phases...), GivesWay: c.gives})
 			var e *Error
 			if !errors.As(err, &e) || e.Code != Refused || e.Status != c.status || !strings.Contains(err.Error(), c.advice) {
 				t.Errorf("%v", err)
 			}
 		})
+	}
+}
+
+// TestAddressesOfTheOtherScheme: http where the server has TLS, and https where it has none.
+func TestAddressesOfTheOtherScheme(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	plain := served(t, probe.Config{}, false)
+	secure := httptest.NewTLSServer(plain.Config.Handler)
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for url, advice := range map[string]string{
+		strings.Replace(plain.URL, "http:", "https:", 1): "begin the address with http://", strings.Replace(secure.URL, "https:", "http:", 1): "begin the address with https://",
+	} {
+		if _, err := Run(t.Context(), Config{URL: url, idle: time.Millisecond, Phases: []Phase{Download}}); err == nil || !strings.Contains(err.Error(), advice) {
+			t.Errorf("%s: %v", url, err)
+		}
 	}
 }
 
