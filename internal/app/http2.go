@@ -21,7 +21,7 @@ func (s *servers) serveHTTP2(name string, l net.Listener, h http.Handler, certif
 		s.serve(name, l, h, nil)
 		return
 	}
-	open := &http2Connections{enter: enter, all: map[net.Conn]func(){}}
+	open := &http2Connections{enter: enter, all: map[net.Conn]*http2Connection{}}
 	server := s.server(l, h, nil)
 	server.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: probe.HTTP2Streams, MaxReadFrameSize: probe.HTTP2Frame}
 	server.ConnState = open.changed
@@ -33,7 +33,13 @@ type http2Connections struct {
 	enter func(netip.Addr) (leave func(), ok bool)
 
 	mu  sync.Mutex
-	all map[net.Conn]func() // guarded by mu: what ends the bookkeeping of a connection below TLS
+	all map[net.Conn]*http2Connection // guarded by mu, by the connection below TLS
+}
+
+// http2Connection is what is known of one.
+type http2Connection struct {
+	leave      func()      // gives its place back
+	life, idle *time.Timer // that close it
 }
 
 // config is base, and HTTP/2 for those that offer nothing else.
@@ -62,27 +68,37 @@ func (o *http2Connections) open(conn net.Conn) bool {
 	if !ok {
 		return false
 	}
-	life := time.AfterFunc(probe.HTTP2Life, func() { _ = conn.Close() })
+	end := func() { _ = conn.Close() }
+	c := &http2Connection{leave: leave, life: time.AfterFunc(probe.HTTP2Life, end), idle: time.AfterFunc(probe.HTTP2Life, end)}
+	c.idle.Stop() // until it is said to be idle
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.all[conn] = func() {
-		life.Stop()
-		leave()
-	}
+	o.all[conn] = c
 	return true
 }
 
-// changed is for http.Server.ConnState: it says of each connection that it is closed, once.
+// changed is for http.Server.ConnState: a connection without a request keeps its place for a short time, and one that is closed gives
+// it back.
 func (o *http2Connections) changed(conn net.Conn, state http.ConnState) {
 	secure, ok := conn.(*tls.Conn)
-	if !ok || state != http.StateClosed {
+	if !ok {
 		return
 	}
 	o.mu.Lock()
-	end := o.all[secure.NetConn()]
-	delete(o.all, secure.NetConn())
-	o.mu.Unlock()
-	if end != nil {
-		end()
+	defer o.mu.Unlock()
+	c := o.all[secure.NetConn()]
+	if c == nil {
+		return
+	}
+	switch state {
+	case http.StateActive:
+		c.idle.Stop()
+	case http.StateIdle:
+		c.idle.Reset(probe.HTTP2Idle)
+	case http.StateClosed:
+		delete(o.all, secure.NetConn())
+		c.life.Stop()
+		c.idle.Stop()
+		c.leave()
 	}
 }

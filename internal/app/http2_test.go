@@ -115,21 +115,46 @@ func (c closable) Close() error {
 	return nil
 }
 
-// TestHTTP2ConnectionsEnd: a connection that goes on is closed once its time is over, and not before.
+// TestHTTP2ConnectionsEnd: a connection that goes on is closed once its time is over, one without a request much sooner, and neither
+// before.
 func TestHTTP2ConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		left := 0
-		open := &http2Connections{enter: func(netip.Addr) (func(), bool) { return func() { left++ }, true }, all: map[net.Conn]func(){}}
+		open := &http2Connections{enter: func(netip.Addr) (func(), bool) { return func() { left++ }, true }, all: map[net.Conn]*http2Connection{}}
+		quiet := closable{closed: make(chan struct{})}
+		if !open.open(quiet) {
+			t.Fatal("refused")
+		}
+		open.changed(tls.Server(quiet, &tls.Config{}), http.StateIdle)
+		open.changed(tls.Server(quiet, &tls.Config{}), http.StateActive)
+		time.Sleep(2 * probe.HTTP2Idle)
+		select {
+		case <-quiet.closed:
+			t.Error("one with a request was closed as idle")
+		default:
+		}
+		open.changed(tls.Server(quiet, &tls.Config{}), http.StateIdle)
+		idle := time.Now()
+		<-quiet.closed
+		if kept := time.Since(idle); kept != probe.HTTP2Idle {
+			t.Errorf("one without a request was closed after %s", kept)
+		}
+		open.changed(tls.Server(quiet, &tls.Config{}), http.StateClosed)
+		if left != 1 {
+			t.Errorf("its place was given back %d times", left)
+		}
+
+		left = 0
 		conn, began := closable{closed: make(chan struct{})}, time.Now()
 		if !open.open(conn) {
 			t.Fatal("refused")
 		}
+		secure := tls.Server(conn, &tls.Config{})
+		open.changed(secure, http.StateActive)
 		<-conn.closed
 		if lived := time.Since(began); lived != probe.HTTP2Life {
 			t.Errorf("it lived %s", lived)
 		}
-		secure := tls.Server(conn, &tls.Config{})
-		open.changed(secure, http.StateActive)
 		if left != 0 {
 			t.Error("its place was given back before it was closed")
 		}

@@ -16,6 +16,9 @@ const (
 
 	// HTTP2Life is how long a connection lives: a client of the responsiveness draft takes 20 s for a direction.
 	HTTP2Life = 30 * time.Second
+	// HTTP2Idle is how long one without a request lives. Clients of the draft that make a connection for each of their probes do not
+	// close them: without this an address has used up its places after some seconds, and no further probe is answered.
+	HTTP2Idle = 2 * time.Second
 	// HTTP2Streams is how many requests of a connection are under way at a time.
 	HTTP2Streams = 32
 	// HTTP2Frame is the largest frame taken, bytes: the smallest bound that HTTP/2 allows. Each connection has a buffer of that size.
