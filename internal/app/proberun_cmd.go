@@ -37,8 +37,9 @@ type probeRunCmd struct {
 func (probeRunCmd) Help() string {
 	return `Measures throughput and round-trip times by TCP each way, responsiveness meanwhile, then loss, order and jitter each way by a data channel.
 It takes the whole line for some 20 s. Phase responsiveness takes it for up to 40 s more: round trips a minute of requests on loaded
-connections of HTTP/2 and on new ones, as draft-ietf-ippm-responsiveness computes them. Progress is on standard error, the result on standard output. Exits with 0 if every phase has a result,
-with 1 if one has none (what was measured is printed), with 2 when it was called wrongly.
+connections of HTTP/2 and on new ones, as draft-ietf-ippm-responsiveness computes them, with the draft's confidence.
+Progress is on standard error, the result on standard output. Exits with 0 if every phase has a result, with 1 if one has none (what
+was measured is printed), with 2 when it was called wrongly.
 
 Examples:
   leeway probe run http://127.0.0.1:8090
@@ -155,6 +156,9 @@ func (p *progressLine) end() {
 func printCheck(w io.Writer, r *netcheck.Results) {
 	fmt.Fprintf(w, "%s\n\n%-24s %16s %16s %16s\n", r.Server, "", "down", "up", "round trip")
 	printFigures(w, r.Figures)
+	if c := r.Confidence; c != nil {
+		fmt.Fprintf(w, "%-24s %16s %16s %16s\n", "  its confidence", cmp.Or(c[netstat.Down], "–"), cmp.Or(c[netstat.Up], "–"), "")
+	}
 	for _, f := range r.HTTP {
 		fmt.Fprintf(w, "%-24s %s\n", "throughput by HTTP "+string(f.Direction), figureText(f))
 	}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/netcheck"
+	"github.com/leeway-video/leeway/internal/netstat"
 )
 
 // TestProbeRun checks the line of loopback from a terminal: by TLS with a token, as JSON and as a table; and says what is wrong.
@@ -73,5 +75,17 @@ func TestProbeRun(t *testing.T) {
 		if out, errs, code := run(c.args...); code != c.code || !strings.Contains(errs, c.says) || out != "" {
 			t.Errorf("%s: %d %s%s", name, code, out, errs)
 		}
+	}
+}
+
+// TestCheckPrintsConfidence: a figure of responsiveness has its confidence below it.
+func TestCheckPrintsConfidence(t *testing.T) {
+	var out strings.Builder
+	printCheck(&out, &netcheck.Results{
+		Figures:    []netstat.Figure{netstat.RequestResponsiveness.Of(netstat.Down, 755)},
+		Confidence: map[netstat.Direction]netstat.Confidence{netstat.Down: netstat.High},
+	})
+	if got := strings.Fields(out.String()); !strings.Contains(out.String(), "755 RPM") || !slices.Equal(got[len(got)-4:], []string{"its", "confidence", "high", "–"}) {
+		t.Error(out.String())
 	}
 }

@@ -54,20 +54,24 @@ type probed struct {
 // responsiveness measures both ways.
 func (c *check) responsiveness(ctx context.Context, r *Results) error {
 	for _, d := range []netstat.Direction{netstat.Down, netstat.Up} {
-		rpm, err := c.responds(ctx, d)
+		rpm, sure, err := c.responds(ctx, d)
 		if err != nil {
 			return err
 		}
 		r.Figures = append(r.Figures, netstat.RequestResponsiveness.Of(d, rpm))
+		if r.Confidence == nil {
+			r.Confidence = map[netstat.Direction]netstat.Confidence{}
+		}
+		r.Confidence[d] = sure
 	}
 	return nil
 }
 
 // responds measures one way, until the figure has come to rest or the time is over.
-func (c *check) responds(ctx context.Context, d netstat.Direction) (rpm float64, err error) {
+func (c *check) responds(ctx context.Context, d netstat.Direction) (rpm float64, sure netstat.Confidence, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	p := &responding{check: c, direction: d, start: time.Now(), foreign: make(chan struct{}, pairsMost), own: make(chan struct{}, pairsMost)}
-	rpm, err = p.watch(ctx)
+	rpm, sure, err = p.watch(ctx)
 	cancel(errQuiet) // whatever still runs
 	p.work.Wait()
 	p.mu.Lock()
@@ -75,11 +79,11 @@ func (c *check) responds(ctx context.Context, d netstat.Direction) (rpm float64,
 	for _, l := range p.loads {
 		l.CloseIdleConnections()
 	}
-	return rpm, err
+	return rpm, sure, err
 }
 
 // watch adds connections and probes, and looks on.
-func (p *responding) watch(ctx context.Context) (rpm float64, err error) {
+func (p *responding) watch(ctx context.Context) (rpm float64, sure netstat.Confidence, err error) {
 	var bytes []int64                 // moved by the end of each interval
 	var goodputs, responses []float64 // by interval
 	heard, had := p.start, int64(0)
@@ -93,17 +97,17 @@ func (p *responding) watch(ctx context.Context) (rpm float64, err error) {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return 0, context.Cause(ctx)
+			return 0, "", context.Cause(ctx)
 		}
 		now := time.Now()
 		if moved := p.moved.Load(); moved > had {
 			heard, had = now, moved
 		}
 		if err := p.wrong(); err != nil {
-			return 0, err
+			return 0, "", err
 		}
 		if now.Sub(heard) >= patience {
-			return 0, errQuiet
+			return 0, "", errQuiet
 		}
 		if !now.Before(nextPair) { // the two kinds take turns
 			p.probe(ctx, second)
@@ -115,7 +119,7 @@ func (p *responding) watch(ctx context.Context) (rpm float64, err error) {
 		}
 		bytes = append(bytes, had)
 		goodput := lastly(bytes)
-		goodputs = append(goodputs, goodput)
+		goodputs = append(goodputs, movingAverage(bytes))
 		p.Progress(Progress{Phase: p.phase, Elapsed: now.Sub(p.start), Throughput: goodput})
 		if goodput > 0 {
 			pair = max(pairEvery, time.Duration(pairBytes*8*pairShare/goodput*float64(time.Second)))
@@ -127,15 +131,25 @@ func (p *responding) watch(ctx context.Context) (rpm float64, err error) {
 		}
 		switch over := now.Sub(p.start) - 2*p.Duration; {
 		case saturated && netstat.Stable(responses), over >= 0 && ok:
-			return rpm, nil
+			return rpm, netstat.ConfidenceOf(responses), nil
 		case over >= patience:
-			return 0, errQuiet // no probe is answered
+			return 0, "", errQuiet // no probe is answered
 		}
 		p.add(ctx)
 	}
 }
 
-// lastly is the goodput of the last intervals, bit/s.
+// movingAverage is the draft's moving average of the goodput, bit/s: of as many intervals from the first on, so that it grows until
+// there were as many.
+func movingAverage(bytes []int64) float64 {
+	n, before := len(bytes), int64(0)
+	if n > netstat.MovingAverage {
+		before = bytes[n-netstat.MovingAverage-1]
+	}
+	return netstat.Rate(bytes[n-1]-before, netstat.MovingAverage*respondEvery.Microseconds())
+}
+
+// lastly is the goodput of the last intervals that there were, bit/s.
 func lastly(bytes []int64) float64 {
 	n := min(len(bytes), netstat.MovingAverage)
 	before := int64(0)

@@ -98,9 +98,9 @@ func TestResponsivenessAsksOnTheLoad(t *testing.T) {
 		work.Go(func() {
 			s := &seen{Handler: paced(), loaded: map[string]bool{}}
 			c := secured(t, s, true)
-			rpm, err := c.responds(t.Context(), d)
-			if err != nil || rpm <= 0 {
-				t.Errorf("%s: %v %v", d, rpm, err)
+			rpm, sure, err := c.responds(t.Context(), d)
+			if err != nil || rpm <= 0 || sure != netstat.Low { // there is no time for more
+				t.Errorf("%s: %v %q %v", d, rpm, sure, err)
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -119,7 +119,7 @@ func TestResponsivenessAsksOnTheLoad(t *testing.T) {
 			}
 			h.ServeHTTP(w, r)
 		})
-		if rpm, err := secured(t, some, true).responds(t.Context(), netstat.Down); err != nil || rpm <= 0 || loads.Load() < 2 {
+		if rpm, _, err := secured(t, some, true).responds(t.Context(), netstat.Down); err != nil || rpm <= 0 || loads.Load() < 2 {
 			t.Errorf("%v %v, %d loads", rpm, err, loads.Load())
 		}
 	})
@@ -139,8 +139,25 @@ func TestResponsivenessEnds(t *testing.T) {
 	for name, c := range map[string]*check{
 		"no HTTP/2": secured(t, http.HandlerFunc(refuse), false), "refused": secured(t, http.HandlerFunc(refuse), true), "broken off": secured(t, http.HandlerFunc(cut), true),
 	} {
-		if rpm, err := c.responds(t.Context(), netstat.Down); err == nil {
+		if rpm, _, err := c.responds(t.Context(), netstat.Down); err == nil {
 			t.Errorf("%s: %v", name, rpm)
+		}
+	}
+}
+
+// TestGoodputRestsAsTheDraftHasIt: the moving average is by the time of four intervals from the first on, so that a steady line has come
+// to rest with the seventh.
+func TestGoodputRestsAsTheDraftHasIt(t *testing.T) {
+	var bytes []int64
+	var averages []float64
+	for n := int64(1); n <= 8; n++ {
+		bytes = append(bytes, 1_000_000*n)
+		averages = append(averages, movingAverage(bytes))
+		if want := min(8e6, 2e6*float64(n)); averages[n-1] != want {
+			t.Errorf("after %d intervals %.0f bit/s, want %.0f", n, averages[n-1], want)
+		}
+		if got := netstat.Stable(averages); got != (n >= 7) {
+			t.Errorf("after %d intervals at rest: %v", n, got)
 		}
 	}
 }

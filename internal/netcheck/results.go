@@ -18,6 +18,8 @@ type Results struct {
 	Scores       map[string]netstat.Score `json:"scores"`
 	HTTP         []netstat.Figure         `json:"http,omitempty"`
 	Classes      []Class                  `json:"classes,omitempty"`
+	// Confidence is that of request_responsiveness.
+	Confidence map[netstat.Direction]netstat.Confidence `json:"confidence,omitempty"`
 }
 
 // Find is the largest value of a kind, of one direction or, where that is empty, of any.

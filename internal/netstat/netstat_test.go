@@ -124,3 +124,11 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+func TestConfidence(t *testing.T) {
+	for want, values := range map[Confidence][]float64{Low: {700, 700, 700}, Medium: {500, 700, 700, 700}, High: {100, 700, 700, 700, 700}} {
+		if got := ConfidenceOf(values); got != want {
+			t.Errorf("%v: %s, want %s", values, got, want)
+		}
+	}
+}

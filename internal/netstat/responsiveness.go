@@ -64,3 +64,24 @@ func Stable(values []float64) bool {
 	}
 	return math.Sqrt(squares) < tolerance*last[MovingAverage-1]
 }
+
+// Confidence is how far a figure of responsiveness has come to rest, in the draft's words.
+type Confidence string
+
+// The grades.
+const (
+	Low    Confidence = "low"    // fewer figures than it takes to tell
+	Medium Confidence = "medium" // they have not come to rest
+	High   Confidence = "high"
+)
+
+// ConfidenceOf grades the figures of the intervals.
+func ConfidenceOf(values []float64) Confidence {
+	switch {
+	case len(values) < MovingAverage:
+		return Low
+	case !Stable(values):
+		return Medium
+	}
+	return High
+}
