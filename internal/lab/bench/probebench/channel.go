@@ -13,18 +13,23 @@ import (
 )
 
 // channelDelay is K3: round trip and range of delays of messages of a data channel.
-func channelDelay(jitter time.Duration) bench.Case {
+func channelDelay(c checker, jitter time.Duration) bench.Case {
 	const rtt = 20 * ms
+	name := fmt.Sprintf("K3/jitter-%d", jitter.Milliseconds())
+	if c.name != terminal.name {
+		name += "-" + c.name
+	}
 	link := netlab.Link{Rate: 20 * mbit, Delay: rtt / 2, Queue: 256 << 10, Jitter: jitter, Reorder: true}
 	return bench.Case{
-		Name:  fmt.Sprintf("K3/jitter-%d", jitter.Milliseconds()),
+		Name:  name,
+		Needs: c.needs,
 		About: fmt.Sprintf("Messages of a data channel on 20 Mbit/s and 20 ms with 0 to %d ms of jitter each way, by message: the error of their median round trip, and of the range of delays of one way.", jitter.Milliseconds()),
 		Figures: []bench.Figure{
 			{Name: "round_trip_error_seconds", Unit: "s", Reference: thesis("K3: 13 ms where 10 were", 0.003)},
 			{Name: "delay_range_error_seconds", Unit: "s"},
 		},
 		Run: on(netlab.Both(link), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
-			got, err := terminal.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Quality}, duration: longTime})
+			got, err := c.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Quality}, duration: longTime})
 			if err != nil {
 				return nil, err
 			}

@@ -61,7 +61,7 @@ func cases() []bench.Case {
 	for _, w := range wastes {
 		list = append(list, losing(w))
 	}
-	list = append(list, reordering(), channelDelay(0), channelDelay(10*ms), efficiency(0), efficiency(0.01), efficiency(0.05), packets(), marks(), jitters(), windows())
+	list = append(list, reordering(), channelDelay(terminal, 0), channelDelay(terminal, 10*ms), efficiency(0), efficiency(0.01), efficiency(0.05), packets(), marks(), jitters(), windows())
 	for _, delay := range []time.Duration{0, 10 * ms, 20 * ms} {
 		list = append(list, beside(terminal, delay))
 	}
@@ -69,7 +69,7 @@ func cases() []bench.Case {
 	list = append(list, reaching(terminal), far(terminal))
 	list = append(list, sharedLines()...)
 	for _, c := range []checker{chromium, firefox} {
-		b := []bench.Case{baselines(c), loaded(c), capacity(c, 20*mbit), givesWay(c, 5*mbit, 50*ms), givesWay(c, 20*mbit, 50*ms), reaching(c), far(c), responsivenessOfPage(c, 20*mbit, 20*ms)}
+		b := []bench.Case{baselines(c), loaded(c), capacity(c, 20*mbit), channelDelay(c, 0), channelDelay(c, 10*ms), givesWay(c, 5*mbit, 50*ms), givesWay(c, 20*mbit, 50*ms), reaching(c), far(c), responsivenessOfPage(c, 20*mbit, 20*ms)}
 		for _, delay := range []time.Duration{0, 10 * ms, 20 * ms} {
 			b = append(b, beside(c, delay))
 		}
