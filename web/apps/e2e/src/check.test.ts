@@ -257,3 +257,42 @@ test('a server that accepts and is silent, and one that stops in the middle: the
     await browser.stop();
   }
 });
+
+test('a link that was cut, a day that is used up, and a server that goes: the page says what to do', async () => {
+  const [at, ready] = [`${host}:${await freePort()}`, `http://127.0.0.1:${await freePort()}`];
+  const start = (probe: object) => {
+    const file = data.write('other.json', JSON.stringify({ probe: { drain: '100ms', ...probe } }));
+    const args = ['probe', 'serve', '--config', file, '--open', '--listen', at, '--udp', `${host}:0`, '--admin'];
+    return Service.start([...args, ready.slice(7)], `${ready}/readyz`);
+  };
+  const browser = await Chromium.start();
+  let server = await start({ daily_bytes: 4_000_000 });
+  try {
+    const page = await browser.window();
+    await page.goto(`http://${at}/check?seconds=2#r=WzEsInBy`);
+    expect(await shown(page)).toMatchObject({ state: 'idle', next: expect.stringContaining('as a whole') });
+    await page.click('#go');
+    await state(page, 'error', 'done');
+    expect(await shown(page)).toMatchObject({
+      code: 'refused',
+      sentence: expect.stringContaining('as many checks as it may'),
+      next: expect.stringContaining('Try again in'),
+    });
+    await server.stop();
+
+    server = await start({});
+    await page.goto(`http://${at}/check?seconds=4`);
+    await page.click('#go');
+    await page.waitForSelector('[data-phase="download"][aria-current]');
+    await server.kill();
+    await state(page, 'error', 'done');
+    expect(await shown(page)).toMatchObject({
+      code: 'stopped',
+      sentence: expect.stringContaining(`${at} has stopped answering`),
+      next: expect.stringContaining('try again in a few minutes'),
+    });
+  } finally {
+    await server.stop();
+    await browser.stop();
+  }
+});
