@@ -38,8 +38,9 @@ type http2Connections struct {
 
 // http2Connection is what is known of one.
 type http2Connection struct {
-	leave      func()      // gives its place back
-	life, idle *time.Timer // that close it
+	leave func()      // gives its place back
+	life  *time.Timer // that cuts it
+	idle  *time.Timer // that closes it; nil: it never was idle
 }
 
 // config is base, and HTTP/2 for those that offer nothing else.
@@ -68,12 +69,10 @@ func (o *http2Connections) open(conn net.Conn) bool {
 	if !ok {
 		return false
 	}
-	end := func() { _ = conn.Close() }
-	c := &http2Connection{leave: leave, life: time.AfterFunc(probe.HTTP2Life, end), idle: time.AfterFunc(probe.HTTP2Life, end)}
-	c.idle.Stop() // until it is said to be idle
+	life := time.AfterFunc(probe.HTTP2Life, func() { _ = conn.Close() })
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.all[conn] = c
+	o.all[conn] = &http2Connection{leave: leave, life: life}
 	return true
 }
 
@@ -90,15 +89,15 @@ func (o *http2Connections) changed(conn net.Conn, state http.ConnState) {
 	if c == nil {
 		return
 	}
-	switch state {
-	case http.StateActive:
+	if c.idle != nil {
 		c.idle.Stop()
-	case http.StateIdle:
-		c.idle.Reset(probe.HTTP2Idle)
+	}
+	switch state {
+	case http.StateIdle: // by TLS: the other side then knows that it was not cut
+		c.idle = time.AfterFunc(probe.HTTP2Idle, func() { _ = secure.Close() })
 	case http.StateClosed:
 		delete(o.all, secure.NetConn())
 		c.life.Stop()
-		c.idle.Stop()
 		c.leave()
 	}
 }
