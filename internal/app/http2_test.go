@@ -127,7 +127,7 @@ func TestHTTP2ConnectionsEnd(t *testing.T) {
 		}
 		open.changed(tls.Server(quiet, &tls.Config{}), http.StateIdle)
 		open.changed(tls.Server(quiet, &tls.Config{}), http.StateActive)
-		time.Sleep(2 * probe.HTTP2Idle)
+		<-time.After(2 * probe.HTTP2Idle)
 		select {
 		case <-quiet.closed:
 			t.Error("one with a request was closed as idle")
