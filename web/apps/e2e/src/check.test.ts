@@ -283,7 +283,7 @@ test('a link that was cut, a day that is used up, and a server that goes: the pa
     server = await start({});
     await page.goto(`http://${at}/check?seconds=4`);
     await page.click('#go');
-    await page.waitForSelector('[data-phase="download"][aria-current]');
+    await page.waitForSelector('.gauge[data-kind="down"][data-live]'); // something has come
     await server.kill();
     await state(page, 'error', 'done');
     expect(await shown(page)).toMatchObject({
