@@ -19,7 +19,7 @@ npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 internal_targets := go-race go-long go-tools web-types web-unit web-pack
-.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak live-hours lint format build image load-image image-check release image-digests kube-test film clean
+.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e e2e-players firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak live-hours lint format build image load-image image-check release image-digests kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ test-interop: ## the vectors, read by a peer in Python that shares no code with 
 e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, for a network namespace)
 	@scripts/need chromium firefox ip unshare openssl python3
 	web/apps/e2e/run
+
+e2e-players: build film ## startup and choice of renditions of dash.js and Video.js, too, with Leeway and without (root; a quarter of an hour)
+	@scripts/need chromium ip unshare
+	LEEWAY_E2E_PLAYERS=all web/apps/e2e/run src/startup.test.ts src/bitrate.test.ts
 
 firstday: ## walks what the documents show an operator on the first day: their commands, their files, nginx and a film of one's own
 	@scripts/need nginx ffmpeg openssl curl

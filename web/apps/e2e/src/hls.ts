@@ -48,6 +48,7 @@ export function playHls(options: PageOptions): void {
   page.__hls = hls;
   const played: Player['played'] = [];
   const loaded: Promise<Player['loaded'][number]>[] = [];
+  const asked: NonNullable<Player['asked']> = [];
   const errors: Player['errors'] = [];
   if ((options.level ?? -1) >= 0) hls.on(Hls.Events.MANIFEST_PARSED, () => (hls.loadLevel = options.level));
   // biome-ignore lint/suspicious/noExplicitAny: hls.js event data
@@ -59,6 +60,30 @@ export function playHls(options: PageOptions): void {
       duration: data.frag.duration,
       at: performance.now(),
     });
+  });
+  // In which order hls.js asked, at which estimate, and what it gave up: what a choice that was lost is understood by.
+  // biome-ignore lint/suspicious/noExplicitAny: hls.js event data
+  hls.on(Hls.Events.FRAG_LOADING, (_: string, { frag }: any) =>
+    asked.push({
+      sn: frag.sn,
+      level: frag.level,
+      at: Math.round(performance.now()),
+      kbps: Math.round(hls.bandwidthEstimate / 1000),
+    }),
+  );
+  // biome-ignore lint/suspicious/noExplicitAny: hls.js event data
+  const last = ({ frag }: any) => asked.findLast(({ sn, level }) => sn === frag.sn && level === frag.level);
+  // biome-ignore lint/suspicious/noExplicitAny: hls.js event data
+  hls.on(Hls.Events.FRAG_LOADED, (_: string, data: any) => {
+    const { start, first, end } = data.frag.stats.loading;
+    const entry = last(data);
+    if (entry) entry.took = [first - start, end - first].map(Math.round);
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: hls.js event data
+  hls.on(Hls.Events.FRAG_LOAD_EMERGENCY_ABORTED, (_: string, data: any) => {
+    const { loaded, total } = data.stats;
+    const entry = last(data);
+    if (entry) entry.gaveUp = { at: Math.round(performance.now()), loaded, total };
   });
   // biome-ignore lint/suspicious/noExplicitAny: hls.js event data
   hls.on(Hls.Events.ERROR, (_: string, data: any) =>
@@ -105,6 +130,7 @@ export function playHls(options: PageOptions): void {
     level: hls.currentLevel,
     estimate: hls.bandwidthEstimate,
     played: [...played],
+    asked: [...asked],
     loaded: await Promise.all(loaded),
     errors: [...errors],
   });

@@ -1,12 +1,16 @@
+import { dashScript, playDash } from './dash.ts';
 import { hlsScript, playHls } from './hls.ts';
 import type { Origin } from './origin.ts';
 import { playShaka, shakaScript } from './shaka.ts';
+import { playVideojs, videojsScript } from './video.ts';
 import type { PageOptions, PageWindow, Told } from './watched.ts';
 
 /** The players that the page can have: the script of each, and what plays with it. */
 const players = {
   hls: { script: hlsScript, play: playHls },
   shaka: { script: shakaScript, play: playShaka },
+  dashjs: { script: dashScript, play: playDash },
+  videojs: { script: videojsScript, play: playVideojs },
 } satisfies Record<Exclude<PageOptions['player'], 'none' | undefined>, object>;
 
 /** Puts the test page (`/watch.html`) and the players on an origin. */

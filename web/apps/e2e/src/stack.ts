@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { addPublicAddress, Front, publicAddress } from './front.ts';
@@ -114,6 +115,13 @@ export class Stack {
       const list = certify('--site', 'e2e', '--path', folder, '--stdout', join(film, file));
       this.origin.replaced.set(`/media/film/${file}.leeway`, list);
     }
+  }
+
+  /** Serves the film in CMAF, for players of DASH, below `/cmaf/`: as `make demo` has made it. */
+  serveCMAF(): void {
+    const folder = `${filmDir()}-cmaf`;
+    if (!existsSync(folder)) throw new Error(`e2e: ${folder} is missing: run "make demo" once`);
+    this.origin.mounts.set('/cmaf/', (path) => readFile(join(folder, path)).catch(() => undefined));
   }
 
   private async startUp(): Promise<void> {

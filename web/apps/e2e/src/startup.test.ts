@@ -11,6 +11,7 @@ let stack: Stack;
 
 beforeAll(async () => {
   stack = await Stack.start();
+  if (everyPlayer) stack.serveCMAF();
   browser = await Chromium.start();
 });
 afterAll(async () => {
@@ -19,6 +20,10 @@ afterAll(async () => {
 });
 
 const bound = 1.05;
+/** `make e2e-players`: every player. */
+const everyPlayer = process.env.LEEWAY_E2E_PLAYERS === 'all';
+/** dash.js has to be met before a player is made: its page has the tag without `async`. */
+const dash: PageOptions = { player: 'dashjs', manifest: '/cmaf/master.mpd', order: 'after' };
 /** A household's line, bits per second: on bare loopback a segment costs nothing and the page's scripts are all there is. */
 const line = 20_000_000;
 
@@ -40,6 +45,12 @@ afterEach(unshape);
 test.each([
   { name: 'startup', loads: 24, options: { level: 2 } },
   { name: 'startup-shaka', loads: 12, options: { level: 0, player: 'shaka' } },
+  ...(everyPlayer
+    ? [
+        { name: 'startup-dashjs', loads: 12, options: { ...dash, level: 0 } },
+        { name: 'startup-videojs', loads: 12, options: { level: 0, player: 'videojs' } },
+      ]
+    : []),
 ] as {
   name: string;
   loads: number;

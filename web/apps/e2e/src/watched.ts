@@ -7,7 +7,7 @@ export interface PageOptions {
   /** Where the drop-in's tag stands with respect to hls.js. */
   order?: 'before' | 'after';
   /** Another player than hls.js (page.ts has the table), or none. */
-  player?: 'hls' | 'shaka' | 'none';
+  player?: 'hls' | 'shaka' | 'dashjs' | 'videojs' | 'none';
   /** Rendition by index in the manifest; -1: the player chooses. */
   level?: number;
   manifest?: string;
@@ -35,6 +35,15 @@ export interface Player {
   estimate: number;
   /** Levels of the fragments as they were played, with their durations in seconds. */
   played: { level: number; bitrate: number; duration: number; at: number }[];
+  /** Of hls.js: fragments in the order in which it asked, with its estimate then; ms to the first byte and from it to the last; what it gave up. */
+  asked?: {
+    sn: number | string;
+    level: number;
+    at: number;
+    kbps: number;
+    took?: number[];
+    gaveUp?: { at: number; loaded: number; total: number };
+  }[];
   /** URL, length and SHA-256 of every media response that the player was given. */
   loaded: { url: string; length: number; digest: string }[];
   errors: { type: string; details: string; fatal: boolean; code: number }[];
