@@ -24,11 +24,11 @@ const (
 	rateBytes = 131_072
 )
 
-// A sample of a rate that is lower, bytes per second, takes a second, or as long as something is outstanding: the time before one message
-// says little of such a peer.
+// A sample of a rate that is lower, bytes per second, takes half a second, or as long as something is outstanding: the time before one
+// message says little of such a peer.
 const (
 	slowRate = 16_384
-	slowTime = time.Second
+	slowTime = 500 * time.Millisecond
 )
 
 // What is outstanding for so long in all bounds the rate by its mean; both halves of the mean are halved beyond meanMost.

@@ -19,11 +19,11 @@ const longestRttUs = 1_000_000;
 const rateMs = 50;
 const rateBytes = 131_072;
 /**
- * A sample of a rate that is lower, bytes per second, takes a second, or as long as something is outstanding: the time before one message
+ * A sample of a rate that is lower, bytes per second, takes half a second, or as long as something is outstanding: the time before one message
  * says little of such a peer.
  */
 const slowRate = 16_384;
-const slowMs = 1_000;
+const slowMs = 500;
 /** What was due for so long in all bounds the rate by its mean, and both halves of that are halved beyond this. */
 const meanLeastMs = 1_000;
 const meanMostMs = 4_000;
