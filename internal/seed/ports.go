@@ -1,4 +1,4 @@
-// Package seed is the operator's server peer: it takes titles from the bus, follows their HLS playlists below the site's
+// Package seed is the operator's server peer: it takes titles from the bus, follows their HLS playlists and MPDs below the site's
 // fetch_base, certifies the segments that viewers ask for and serves their pieces (spec/peer-protocol.md).
 //
 // Nothing that a viewer says reaches the origin but the manifest's path, which came through the tracker: URLs come
