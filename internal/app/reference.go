@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
-
-	"github.com/leeway-video/leeway/internal/site"
 )
 
 // meanings are the comments of the configuration's structs and fields, by "package.Type.Field" and "package.Type". A test writes the
@@ -196,15 +194,4 @@ func shortTime(d time.Duration) string {
 		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
-}
-
-// siteChoices are the closed sets of keys of a site.
-var siteChoices = map[string][]string{
-	"sites[].access":                  {site.AccessPublic, site.AccessToken},
-	"sites[].policy.prefetch":         {site.PrefetchAllow, site.PrefetchNever},
-	"sites[].policy.role":             {site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff},
-	"sites[].policy.relay":            {site.RelayAllow, site.RelayNever},
-	"sites[].policy.local":            {site.LocalIfGranted, site.LocalAsk, site.LocalNever},
-	"sites[].policy.signed_manifests": {site.SignedOff, site.SignedShare},
-	"sites[].policy.unknown_line":     {site.UnknownLineLeech, site.UnknownLineFull},
 }

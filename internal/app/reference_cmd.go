@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/site"
 )
 
 type configReferenceCmd struct {
@@ -96,8 +98,8 @@ func configSchema() (map[string]any, error) {
 	for _, c := range choices(&Config{}) {
 		s.choices[c.key] = c.of
 	}
-	for key, of := range siteChoices {
-		s.choices[key] = of
+	for _, c := range new(site.Config).Choices() {
+		s.choices["sites[]."+c.Key] = c.Of
 	}
 	schema := s.object("", reflect.TypeFor[Config]())
 	schema["$schema"], schema["title"] = "https://json-schema.org/draft/2020-12/schema", "Configuration of Leeway"

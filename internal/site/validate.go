@@ -209,11 +209,15 @@ func (c *Config) checkPath() *FieldError {
 	return nil
 }
 
-func (c *Config) checkChoices() *FieldError {
-	for _, f := range []struct {
-		path, value string
-		choices     []string
-	}{
+// Choice is a key of a site, its value, and the values that there are.
+type Choice struct {
+	Key, Value string
+	Of         []string
+}
+
+// Choices are the keys of the site whose values are closed sets.
+func (c *Config) Choices() []Choice {
+	return []Choice{
 		{"access", c.Access, []string{AccessPublic, AccessToken}},
 		{"policy.role", c.Policy.Role, []string{RoleFull, RoleLeech, RoleRelayOnly, RoleOff}},
 		{"policy.prefetch", c.Policy.Prefetch, []string{PrefetchAllow, PrefetchNever}},
@@ -222,9 +226,13 @@ func (c *Config) checkChoices() *FieldError {
 		{"policy.signed_manifests", c.Policy.SignedManifests, []string{SignedOff, SignedShare}},
 		{"policy.unknown_line", c.Policy.UnknownLine, []string{UnknownLineLeech, UnknownLineFull}},
 		{"policy.costly_titles", c.Policy.CostlyTitles, []string{CostlyRest, CostlyShare}},
-	} {
-		if !slices.Contains(f.choices, f.value) {
-			return wrong(f.path, "one of "+strings.Join(f.choices, ", "), "%q is no choice", f.value)
+	}
+}
+
+func (c *Config) checkChoices() *FieldError {
+	for _, f := range c.Choices() {
+		if !slices.Contains(f.Of, f.Value) {
+			return wrong(f.Key, "one of "+strings.Join(f.Of, ", "), "%q is no choice", f.Value)
 		}
 	}
 	return nil

@@ -348,6 +348,24 @@ describe('peer delivery that does not come', () => {
     expect(leeway.stats().notice?.hint).toBe('Add it.');
   });
 
+  test('a tracker that does not answer three times is one notice, which its welcome takes back', async () => {
+    const { leeway, tracker, codes, clock, enter } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    for (let n = 1; n <= 4; n++) {
+      await clock.advance(30_000);
+      expect(tracker.sockets).toHaveLength(n);
+      tracker.last.handlers.close(1006);
+      expect(codes()).toEqual(n < 3 ? [] : ['tracker-unreachable']);
+    }
+    await expect(playback.load(request()).result).resolves.toMatchObject({ source: 'origin' });
+    expect(leeway.stats().notice?.code).toBe('tracker-unreachable');
+    await clock.advance(30_000);
+    await enter();
+    expect(leeway.stats().notice).toBeNull();
+    leeway.stop();
+  });
+
   test('a refused token is one notice, and the origin serves', async () => {
     const { leeway, tracker, codes, clock } = setUp({ token: 'mine' });
     leeway.start();
