@@ -90,7 +90,10 @@ func TestWrongCredentialsAreUnauthorized(t *testing.T) {
 			if _, reply := w.exchange(conn, append(allocates[:2:2], as(username, password, nonce)...)...); reply.Type.Class != stun.ClassSuccessResponse {
 				t.Errorf("the right credentials: %v", reply)
 			}
-			if n := len(w.Server.refused.of); n != 0 {
+			w.Server.refused.mu.Lock()
+			n := len(w.Server.refused.of)
+			w.Server.refused.mu.Unlock()
+			if n != 0 {
 				t.Errorf("%d refusals are remembered", n)
 			}
 			_, _ = w.exchange(conn, append([]stun.Setter{stun.NewType(stun.MethodRefresh, stun.ClassRequest), attribute(stun.AttrLifetime, 0, 0, 0, 0)}, as(username, password, nonce)...)...)
