@@ -21,13 +21,6 @@ const flows = 4
 // machRounds is how often both clients measure in turn: a figure of the other one differs by several percent from its next.
 const machRounds = 3
 
-// The other client sends its probes one after the other. In its four intervals of a second there are five to ten of each kind, of which
-// it leaves out the largest, and it may end while they still grow. So it looks at ten intervals, and has the time that ours has.
-const (
-	machIntervals = 10
-	machTime      = 2 * longTime
-)
-
 func machMissing(ctx context.Context) error {
 	_, err := machProgram(ctx)
 	return err
@@ -122,8 +115,8 @@ func (s *stage) mach(ctx context.Context) (map[netstat.Direction]machFound, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*patience)
 	defer cancel()
-	cmd := s.client.Command(ctx, program, "rpm", "--insecure", "--disable-aim-scores", "--max-load", fmt.Sprint(flows), "--mad", fmt.Sprint(machIntervals),
-		"--test-duration", fmt.Sprint(machTime.Milliseconds()), "--config", s.url(s.server.Addr())+"/.well-known/nq")
+	cmd := s.client.Command(ctx, program, "rpm", "--insecure", "--disable-aim-scores", "--max-load", fmt.Sprint(flows), "--config",
+		s.url(s.server.Addr())+"/.well-known/nq")
 	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+s.pair.Cert) // it reads the system's certificates within the time of each handshake
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
