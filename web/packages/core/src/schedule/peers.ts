@@ -84,9 +84,12 @@ export const createPeers = ({ now_us, peers, policy, live }: ScheduleInput): Pee
     usable(p, s) {
       let most = policy.peer_cap;
       if (p.role === 'seed' && viewers.length) {
-        // A seed that is far is asked for what a round trip takes at twice the rate of the segment.
-        const far = Math.floor((2 * s.pieces * pieceSize * p.rtt_us) / Math.max(1, s.duration_us));
-        most = live ? Math.min(policy.seed_cap, Math.max(liveCap, far)) : policy.seed_cap;
+        most = policy.seed_cap;
+        if (live) {
+          // A seed that is far is asked for what a round trip takes at twice the rate of the segment.
+          const far = Math.floor((2 * s.pieces * pieceSize * p.rtt_us) / Math.max(1, s.duration_us));
+          most = Math.min(most, Math.max(liveCap, far));
+        }
       }
       const known = p.rate ? Math.max(pieceSize, 4 * p.rate) : probation;
       return !p.stalled && p.slots > 0 && p.queued < Math.min(most, known);
