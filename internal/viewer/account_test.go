@@ -1,10 +1,19 @@
 package viewer
 
 import (
+	"flag"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
+)
+
+// The traces that benches of a live audience play, and its segments.
+var (
+	firstTrace  = flag.Uint64("trace", 1, "the first trace of a live audience")
+	mostTraces  = flag.Uint64("traces", 6, "how many traces of a live audience")
+	liveSegment = flag.Duration("segment", 2*time.Second, "length of the segments of a live audience")
 )
 
 // joinSegments is how many segments a viewer of a live stream asks for at once when it comes: those between its playhead and the edge.
@@ -88,9 +97,38 @@ func (a *account) add(o account) {
 
 // benched is the audience of `bench swarm --case live-12` in virtual time: twelve viewers that come within 30 s and stay for 75 s, at a
 // stream that is signed as `leeway up` signs it.
-func benched(seed uint64) crowd {
+func benched() crowd {
 	const watch = 75 * time.Second
-	return crowd{viewers: 12, segment: 2 * time.Second, window: 15, length: watch, within: 30 * time.Second, watch: watch, seed: seed, signed: true}
+	return crowd{viewers: 12, segment: *liveSegment, window: 15, length: watch, within: 30 * time.Second, watch: watch, signed: true}
+}
+
+// traced has an audience play each trace, and reports the account of all: the share from viewers also as the mean of the traces, with
+// its standard error. after gets each trace's scene, and what was aired in it; it may be nil.
+func (c crowd) traced(b *testing.B, after func(crowd, *scene, aired)) {
+	for b.Loop() {
+		var sum account
+		var shares []float64
+		for n := range *mostTraces {
+			c.seed = *firstTrace + n
+			s, got := c.play(b)
+			one := s.account()
+			shares = append(shares, 100*float64(one.peer)/float64(one.all))
+			sum.add(one)
+			if after != nil {
+				after(c, s, got)
+			}
+		}
+		sum.report(b)
+		mean, off := 0.0, 0.0
+		for _, v := range shares {
+			mean += v / float64(len(shares))
+		}
+		for _, v := range shares {
+			off += (v - mean) * (v - mean)
+		}
+		b.ReportMetric(mean, "peers-mean-%")
+		b.ReportMetric(math.Sqrt(off/float64(len(shares)*max(1, len(shares)-1))), "peers-error-%")
+	}
 }
 
 // thinner is homeLines with so many bits per second down in place of the 5 Mbit/s of the slowest.
@@ -104,23 +142,18 @@ func thinner(rate float64) []homes {
 func BenchmarkLiveThin(b *testing.B) {
 	for _, rate := range []float64{4e6, 3.5e6, 3e6, 2.5e6} {
 		b.Run(fmt.Sprintf("Mbps=%g", rate/1e6), func(b *testing.B) {
-			for b.Loop() {
-				var sum account
-				var with, alone aired
-				for seed := range uint64(6) {
-					c := benched(seed + 1)
-					c.lines = thinner(rate)
-					s, got := c.play(b)
-					sum.add(s.account())
-					with.add(s, got)
-					c.alone = true
-					alone.add(c.play(b))
-				}
-				sum.report(b)
-				b.ReportMetric((with.stall-alone.stall)/6, "stall_added_ratio")
-				b.ReportMetric((with.lag-alone.lag)/6, "lag_added_seconds")
-				b.ReportMetric(with.bitrate/alone.bitrate, "mean_bitrate_vs_origin_only")
-			}
+			var with, alone aired
+			c := benched()
+			c.lines = thinner(rate)
+			c.traced(b, func(c crowd, s *scene, got aired) {
+				with.add(s, got)
+				c.alone = true
+				alone.add(c.play(b))
+			})
+			plays := float64(*mostTraces) * float64(b.N)
+			b.ReportMetric((with.stall-alone.stall)/plays, "stall_added_ratio")
+			b.ReportMetric((with.lag-alone.lag)/plays, "lag_added_seconds")
+			b.ReportMetric(with.bitrate/alone.bitrate, "mean_bitrate_vs_origin_only")
 		})
 	}
 }
@@ -129,16 +162,9 @@ func BenchmarkLiveThin(b *testing.B) {
 func BenchmarkLiveFar(b *testing.B) {
 	for _, far := range []time.Duration{30 * time.Millisecond, 90 * time.Millisecond} {
 		b.Run(fmt.Sprint("from=", far), func(b *testing.B) {
-			for b.Loop() {
-				var sum account
-				for seed := range uint64(6) {
-					c := benched(seed + 1)
-					c.far = far
-					s, _ := c.play(b)
-					sum.add(s.account())
-				}
-				sum.report(b)
-			}
+			c := benched()
+			c.far = far
+			c.traced(b, nil)
 		})
 	}
 }
@@ -147,16 +173,9 @@ func BenchmarkLiveFar(b *testing.B) {
 func BenchmarkLiveAccount(b *testing.B) {
 	for _, signed := range []bool{true, false} {
 		b.Run(fmt.Sprintf("signed=%v", signed), func(b *testing.B) {
-			for b.Loop() {
-				var sum account
-				for seed := range uint64(6) {
-					c := benched(seed + 1)
-					c.signed = signed
-					s, _ := c.play(b)
-					sum.add(s.account())
-				}
-				sum.report(b)
-			}
+			c := benched()
+			c.signed = signed
+			c.traced(b, nil)
 		})
 	}
 }
