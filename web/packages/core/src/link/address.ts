@@ -35,21 +35,14 @@ export function writeAddress(bytes: number[]): string {
   return `${text.slice(0, Math.max(0, at - 1))}::${text.slice(at + run.length + 1)}`;
 }
 
+/** Global unicast, less 6to4, which is as good as the IPv4 address in it. */
+const globalSix = /^\[?(?!2002)[23]...:/;
+const localFour =
+  /^(0|10|127|169\.254|172\.(1[6-9]|2\d|3[01])|192\.168|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])|22[4-9]|2[3-5]\d)\.[\d.]+$/;
+
 /**
  * Whether an address leads to the viewer's own network: mDNS names, loopback, private, link-local, carrier NAT, and what
- * is no global unicast address. A name is the page's own host.
+ * is no global unicast address. A name is the page's own host. It takes the form that `writeAddress` or a URL gives.
  */
-export function isLocalAddress(address: string): boolean {
-  const bytes = parseAddress(address.replace(/^\[|\]$/g, ''));
-  if (!bytes) return /(^|\.)local(host)?$/i.test(address);
-  if (!isMapped(bytes)) return bytes[0]! >> 5 !== 1 || (bytes[0] === 0x20 && bytes[1] === 2);
-  const [a, b] = bytes.slice(12) as [number, number];
-  return (
-    [0, 10, 127].includes(a) ||
-    a > 223 ||
-    (a === 169 && b === 254) ||
-    (a === 192 && b === 168) ||
-    (a === 172 && b >> 4 === 1) ||
-    (a === 100 && b >> 6 === 1)
-  );
-}
+export const isLocalAddress = (address: string): boolean =>
+  address.includes(':') ? !globalSix.test(address) : localFour.test(address) || /(^|\.)local(host)?$/i.test(address);

@@ -28,9 +28,9 @@ describe('candidates', () => {
   });
 
   test('the names of hosts of their own are local', () => {
-    for (const host of ['ab.local', 'localhost', '[::1]', '[::ffff:10.0.0.1]'])
+    for (const host of ['ab.local', 'localhost', '[::1]', '[::ffff:a00:1]', '[2002:a00:1::1]', '[fd00::1]', '10.0.0.1'])
       expect(isLocalAddress(host), host).toBe(true);
-    for (const host of ['video.example.com', 'local.example', '[2606:4700::1111]'])
+    for (const host of ['video.example.com', 'local.example', '10.0.example', '[2606:4700::1111]', '[2001:db8::1]'])
       expect(isLocalAddress(host), host).toBe(false);
   });
 
