@@ -31,9 +31,8 @@ const percentForm = (s: string, query: boolean): string => {
       const decoded = String.fromCharCode(Number.parseInt(c.slice(1), 16));
       return /[\w.~-]/.test(decoded) ? decoded : c.toUpperCase();
     }
-    return stays.test(c)
-      ? c
-      : [...encoder.encode(c)].map((b) => `%${b.toString(16).padStart(2, '0').toUpperCase()}`).join('');
+    // It would leave alone nothing but what stays.
+    return stays.test(c) ? c : encodeURIComponent(c);
   });
 };
 
