@@ -22,7 +22,7 @@ export function toBase64url(bytes: Uint8Array): string {
     .replace(/=/g, '');
 }
 
-/** The 32 hex characters of an ID that the tracker spelled in base64url. The ID has been validated. */
+/** The hex characters of an ID that the tracker spelled in base64url. The ID has been validated. */
 export function idToHex(id: string): string {
   return hex(fromBase64url(id)!);
 }

@@ -1,9 +1,6 @@
 import type { Engine } from '../ports.ts';
-import { hex } from '../segment/index.ts';
-import { fromBase64url } from '../session/base64.ts';
+import { fromBase64url, idToHex } from '../session/base64.ts';
 import type { Welcome } from '../session/messages.ts';
-
-const keyId = (base64url: string): string => hex(fromBase64url(base64url)!);
 
 /** Tells an engine what the tracker said of keys, revocations and the time. */
 export function inform(
@@ -14,12 +11,12 @@ export function inform(
   engine.setKeys(
     verify_keys.flatMap(({ key_id, alg, key }) => {
       const bytes = fromBase64url(key);
-      return bytes?.length === 65 ? [{ keyId: keyId(key_id), key: bytes, alg }] : [];
+      return bytes?.length === 65 ? [{ keyId: idToHex(key_id), key: bytes, alg }] : [];
     }),
   );
   engine.revoke(
     revocations.map((r) =>
-      'key_id' in r ? { keyId: keyId(r.key_id) } : { site: r.site, prefix: r.prefix, minIssuedAt: r.min_issued_at },
+      'key_id' in r ? { keyId: idToHex(r.key_id) } : { site: r.site, prefix: r.prefix, minIssuedAt: r.min_issued_at },
     ),
   );
   engine.setServerTime(serverOffsetMs);
