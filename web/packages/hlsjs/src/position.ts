@@ -1,7 +1,7 @@
 /** Where a fragment stands on the timeline of the playback, in the terms of the core. */
 
 import type { ByteRange, PartRef, SegmentRef } from '@leeway/core';
-import type { DetailsLike, FragmentContext, FragmentLike, HlsLike, NamedLike } from './hls.ts';
+import type { FragmentContext, FragmentLike, HlsLike, NamedLike } from './hls.ts';
 
 /** Fragments after the asked one that the library hears of: as many as it fetches ahead. */
 const lookahead = 32;
@@ -14,11 +14,11 @@ const between = (first?: number | null, end?: number | null): ByteRange | undefi
 export const rangeOf = (context: FragmentContext): ByteRange | undefined =>
   between(context.rangeStart ?? 0, context.rangeEnd);
 
-function detailsOf(hls: HlsLike, frag: FragmentLike): DetailsLike | undefined {
-  if (frag.type === 'main') return hls.levels[frag.level]?.details;
-  if (frag.type === 'audio') return hls.audioTracks?.[frag.level]?.details;
-  return undefined;
-}
+/** The rendition of a fragment of video or audio. */
+const renditionOf = (hls: HlsLike, { type, level }: FragmentLike) =>
+  (type === 'main' ? hls.levels : hls.audioTracks)?.[level];
+
+const detailsOf = (hls: HlsLike, frag: FragmentLike) => renditionOf(hls, frag)?.details;
 
 /** Whether there may be more fragments later. */
 export const isLive = (hls: HlsLike, frag: FragmentLike): boolean => detailsOf(hls, frag)?.live !== false;
@@ -67,7 +67,4 @@ export function upcomingOf(hls: HlsLike, frag: FragmentLike): SegmentRef[] {
 }
 
 /** Bits per second of the rendition that a fragment belongs to; 0 unknown. */
-export function bitrateOf(hls: HlsLike, frag: FragmentLike): number {
-  if (frag.type === 'main') return hls.levels[frag.level]?.bitrate ?? 0;
-  return hls.audioTracks?.[frag.level]?.bitrate ?? 0;
-}
+export const bitrateOf = (hls: HlsLike, frag: FragmentLike): number => renditionOf(hls, frag)?.bitrate ?? 0;
