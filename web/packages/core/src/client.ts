@@ -17,6 +17,7 @@ import {
   type TrackerSession,
 } from './session/session.ts';
 import type { CreateEngine } from './title/options.ts';
+import { createScript } from './title/script.ts';
 import { createTitle, type Title } from './title.ts';
 import { createCredit } from './transfer/credit.ts';
 
@@ -100,7 +101,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
   let lastNotice: Notice | null = null;
   let releases: (() => void)[] = [];
   let restTimer = 0;
-  let engine: Promise<CreateEngine> | undefined;
+  const script = createScript(() => parts.loadEngine(o.tracker));
 
   const notice = (detail: Notice) => {
     lastNotice = detail;
@@ -267,16 +268,6 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     said.clear();
   };
 
-  const loadEngine = () => {
-    const loading = engine ?? parts.loadEngine(o.tracker);
-    engine = loading;
-    // What did not come may come the next time.
-    loading.catch(() => {
-      engine = undefined;
-    });
-    return loading;
-  };
-
   const titleFor = (key: string, manifest: string, explicit?: string, file?: boolean): Title | undefined => {
     const known = titles.get(key);
     if (known || !session || session.state === 'refused') return known;
@@ -289,7 +280,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       session,
       credit,
       events,
-      loadEngine,
+      script,
       notice: say,
       caught,
     });

@@ -14,7 +14,6 @@ import { createDelivery } from './delivery.ts';
 import { inform } from './inform.ts';
 import { createNaming, type Naming, named } from './naming.ts';
 import type { CreateEngine, EngineContext, TitleOptions } from './options.ts';
-import { createScript } from './script.ts';
 import { createTimers } from './timers.ts';
 import { createUpdates } from './updates.ts';
 
@@ -71,7 +70,7 @@ const prepareMs = 50;
 const readyOffers = 2;
 const rejoinMs = 5_000;
 export function createMembership(o: TitleOptions, host: MembershipHost): Membership {
-  const { manifest, environment, session, events } = o;
+  const { manifest, environment, session, events, script } = o;
   const { clock } = environment;
   const openedAt = clock.now();
   const timers = createTimers<'rejoin' | 'begin' | 'linking'>(clock, o.caught);
@@ -91,7 +90,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   /** Counts joins: the answer to an old one is dropped. */
   let joining = 0;
   let joinedAt = 0;
-  const script = createScript(o.loadEngine);
 
   const delivery = createDelivery({
     ...o,
@@ -205,7 +203,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       if (!current()) return false;
       maker = create;
     } catch {
-      script.failed();
+      const againMs = script.failed();
       if (!current()) return false;
       leaveOut(
         'policy',
@@ -214,10 +212,11 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         'Serve it beside the first; allow it in script-src.',
       );
       leave();
-      timers.set('rejoin', () => void join(), script.againMs());
+      timers.set('rejoin', () => void join(), againMs);
       return false;
     }
-    if (script.came()) applyPolicy();
+    // It may have been off for want of the script.
+    applyPolicy();
     return true;
   };
 

@@ -11,6 +11,7 @@ import type { Stats } from '../stats/stats.ts';
 import type { AheadRules } from '../transfer/ahead.ts';
 import type { Credit } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
+import type { Script } from './script.ts';
 
 /** What an engine is made from. */
 export interface EngineContext {
@@ -56,8 +57,8 @@ export interface TitleOptions {
   /** How long requests may wait, in all titles of the session. */
   credit: Credit;
   rules(welcome: Welcome): SiteRules;
-  /** Fetches the engine's script, once for all titles. */
-  loadEngine(): Promise<CreateEngine>;
+  /** The engine's script, for all titles. */
+  script: Script;
   events: Emitter<LeewayEvents>;
   notice(code: NoticeCode, message: string, hint: string): void;
   caught(where: string, error: unknown): void;

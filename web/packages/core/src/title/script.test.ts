@@ -11,7 +11,6 @@ describe("the engine's script", () => {
     script.fetch();
     expect(await Promise.all([script.need(), script.need()])).toEqual([engine, engine]);
     expect(load).toHaveBeenCalledTimes(1);
-    expect(script.came()).toBe(false);
   });
 
   it('is asked for again after it did not come, later each time', async () => {
@@ -20,11 +19,9 @@ describe("the engine's script", () => {
     script.fetch(); // no unhandled rejection
     await expect(script.need()).rejects.toThrow('lost');
     expect(load).toHaveBeenCalledTimes(1);
-    script.failed();
+    expect(script.failed()).toBe(10_000);
     await expect(script.need()).rejects.toThrow('lost');
     expect(load).toHaveBeenCalledTimes(2);
-    expect([script.againMs(), script.againMs(), script.againMs()]).toEqual([10_000, 20_000, 40_000]);
-    expect([script.came(), script.came()]).toEqual([true, false]);
-    expect(script.againMs()).toBe(10_000);
+    expect([script.failed(), script.failed()]).toEqual([20_000, 40_000]);
   });
 });

@@ -10,12 +10,8 @@ export interface Script {
   fetch(): void;
   /** What it makes engines with. Rejects where it does not come. */
   need(): Promise<CreateEngine>;
-  /** It came. Says whether it had not before. */
-  came(): boolean;
-  /** It did not: the next that needs it asks again. */
-  failed(): void;
-  /** When to try that, ms. */
-  againMs(): number;
+  /** It did not come: the next that needs it asks again. Says when to try that, ms. */
+  failed(): number;
 }
 
 export const createScript = (load: () => Promise<CreateEngine>): Script => {
@@ -28,14 +24,9 @@ export const createScript = (load: () => Promise<CreateEngine>): Script => {
   return {
     fetch: () => void need().catch(() => {}),
     need,
-    came() {
-      const late = missed > 0;
-      missed = 0;
-      return late;
-    },
     failed() {
       coming = undefined;
+      return retryMs * 2 ** missed++;
     },
-    againMs: () => retryMs * 2 ** missed++,
   };
 };
