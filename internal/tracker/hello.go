@@ -69,7 +69,7 @@ func (s *session) welcome(h *signal.Hello) bool {
 			}
 		}
 	}
-	policy := s.rule.decide(s.site, s.id, s.permit.granted(), s.t.heldBack(s.site, s.permit.subject(), s.visitor), s.t.switches)
+	policy := s.rule.decide(s.site, s.id, s.permit.granted(), s.t.heldBack(s.site, s.permit.subject(), s.visitor.Visitor), s.t.switches)
 	s.ticketed = now
 	config, err := json.Marshal(s.site.Config())
 	if err != nil {

@@ -17,7 +17,7 @@ const ticketEvery = time.Minute
 type session struct {
 	t *Tracker
 	connection
-	visitor  Visitor
+	visitor  visit
 	greeted  *time.Timer // ends a socket without hello; nil once the session is open. Only Receive and End
 	id       signal.ID
 	site     *configured.Site
@@ -33,10 +33,24 @@ type session struct {
 	fares  Observer
 }
 
+// visit is where a session comes from. Only Receive asks for its network.
+type visit struct {
+	Visitor
+	subnet string
+}
+
+// network is the visitor's subnet as replicas may know it. Every signal to a viewer names it.
+func (v *visit) network(k *secrets) string {
+	if v.subnet == "" {
+		v.subnet = k.Subnet(v.Visitor)
+	}
+	return v.subnet
+}
+
 func (t *Tracker) newSession(conn *Socket, v Visitor) *session {
 	homes := &asker{replica: t.replica, home: t.home}
 	return &session{
-		t: t, connection: newConnection(conn, &t.cfg), visitor: v,
+		t: t, connection: newConnection(conn, &t.cfg), visitor: visit{Visitor: v},
 		permit: permit{cfg: &t.cfg}, place: place{asker: homes}, swarms: memberships{asker: homes, all: map[signal.ID]*membership{}},
 		peers:  acquaintances{cfg: &t.cfg, learned: t.learned, known: map[signal.ID]*acquaintance{}},
 		relays: relays{replica: t.replica}, slack: slack{reportSlack, t.cfg.Now()}, fares: t.judge.Observer(),

@@ -34,7 +34,7 @@ func (s *session) route(target bus.Target, m *signal.Signal) {
 	out := bus.Signal{Tracker: s.t.id, Signal: *m}
 	out.From, out.Role, out.Request = s.id, "viewer", 0
 	if target.Role == "viewer" {
-		out.Subnet = s.t.Subnet(s.visitor)
+		out.Subnet = s.visitor.network(&s.t.secrets)
 	}
 	s.t.cfg.Metrics.Add(defSignals, 1, m.Kind)
 	if m.Kind == "offer" {
@@ -50,7 +50,7 @@ func (s *session) route(target bus.Target, m *signal.Signal) {
 	case target.Role == "seed":
 		d := bus.SeedDelivery{Kind: bus.KindSignal, Signal: &out}
 		if m.Kind == "offer" {
-			d.Title, d.Subnet, d.Subject = title, s.t.Subnet(s.visitor), s.place.hash()
+			d.Title, d.Subnet, d.Subject = title, s.visitor.network(&s.t.secrets), s.place.hash()
 		}
 		s.t.deliveries.toSeed(target.Peer, &d)
 	case s.t.roster.lives(target.Tracker):

@@ -137,7 +137,7 @@ func gauge(on bool) float64 {
 func (s *session) abide(reason string) {
 	s.rule.saying.Lock()
 	before := s.rule.allowed()
-	policy := s.rule.decide(s.site, s.id, s.permit.granted(), s.t.heldBack(s.site, s.permit.subject(), s.visitor), s.t.switches)
+	policy := s.rule.decide(s.site, s.id, s.permit.granted(), s.t.heldBack(s.site, s.permit.subject(), s.visitor.Visitor), s.t.switches)
 	if policy != before {
 		s.send(&signal.SetPolicy{Policy: policy})
 	}
