@@ -162,11 +162,27 @@ func (r *Registry) vector(d *metric.Def, names []string) (func([]string) any, er
 	return nil, errors.New("kind is unknown")
 }
 
-func key(labels []string) string { return strings.Join(labels, "\xff") }
+// separator is between the values of labels in the key of a series.
+const separator = "\xff"
+
+func key(labels []string) string { return strings.Join(labels, separator) }
+
+// series is what a family has for these values of its labels; nil: nothing. The key is made where nothing is allocated for it.
+func (r *Registry) series(d *metric.Def, labels []string) any {
+	var room [128]byte
+	k := room[:0]
+	for i, l := range labels {
+		if i > 0 {
+			k = append(k, separator...)
+		}
+		k = append(k, l...)
+	}
+	return r.families[d][string(k)]
+}
 
 // Add implements metric.Sink.
 func (r *Registry) Add(d *metric.Def, v float64, labels ...string) {
-	switch s := r.families[d][key(labels)].(type) {
+	switch s := r.series(d, labels).(type) {
 	case prometheus.Gauge: // a gauge also has Add, and is to be asked first
 		s.Add(v)
 	case prometheus.Counter:
@@ -182,7 +198,7 @@ func (r *Registry) Add(d *metric.Def, v float64, labels ...string) {
 
 // Set implements metric.Sink.
 func (r *Registry) Set(d *metric.Def, v float64, labels ...string) {
-	if s, ok := r.families[d][key(labels)].(prometheus.Gauge); ok {
+	if s, ok := r.series(d, labels).(prometheus.Gauge); ok {
 		s.Set(v)
 		return
 	}
@@ -191,7 +207,7 @@ func (r *Registry) Set(d *metric.Def, v float64, labels ...string) {
 
 // Observe implements metric.Sink.
 func (r *Registry) Observe(d *metric.Def, v float64, labels ...string) {
-	if s, ok := r.families[d][key(labels)].(prometheus.Histogram); ok {
+	if s, ok := r.series(d, labels).(prometheus.Histogram); ok {
 		s.Observe(v)
 		return
 	}

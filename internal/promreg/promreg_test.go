@@ -306,3 +306,25 @@ func TestWhatIsForSomeSitesAloneHasNoSeriesOfOthers(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// BenchmarkAdd counts with two labels: the counter of each message.
+func BenchmarkAdd(b *testing.B) {
+	r, err := promreg.New([]string{"example.com"}, things)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Add(things, 1, "example.com", "peer")
+	}
+}
+
+func TestAddAllocatesNothing(t *testing.T) {
+	r, err := promreg.New([]string{"example.com"}, things)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() { r.Add(things, 1, "example.com", "peer") }); n != 0 {
+		t.Errorf("%.0f allocations", n)
+	}
+}
