@@ -12,6 +12,9 @@ export interface FragmentRequest {
   duration: number;
   index: number;
   representation: Representation | null;
+  /** When the request began and ended; set as it ends. */
+  startDate?: Date;
+  endDate?: Date;
 }
 
 export interface Representation {
@@ -101,6 +104,8 @@ export interface DashPlayer {
 export interface PlayerLike extends DashPlayer {
   getSettings(): {
     streaming: {
+      /** Milliseconds; what comes within them is taken for the browser's cache. */
+      cacheLoadThresholds?: Record<string, number>;
       abr: {
         autoSwitchBitrate: Record<string, boolean>;
         throughput: { useResourceTimingApi: boolean; useNetworkInformationApi: { xhr: boolean } };

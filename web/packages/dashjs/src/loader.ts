@@ -112,6 +112,16 @@ export function sample(bytes: number, ms: number | undefined, tell: CommonReques
   tell?.({ ...whole, loaded: bytes, time: ms && Math.max(1, ms), noTrace: !ms });
 }
 
+/**
+ * Dates a request that has ended before what dash.js takes for its browser's cache, whose answers are no samples. What peers brought
+ * ahead is there at once, too. dash.js reads the dates after the interceptors of responses, so later than this.
+ */
+function age(player: PlayerLike, request: FragmentRequest): void {
+  const { startDate, endDate, mediaType } = request;
+  const least = player.getSettings().streaming.cacheLoadThresholds?.[mediaType!];
+  if (startDate && endDate && least) request.startDate = new Date(Math.min(+startDate, +endDate - least));
+}
+
 /** Has the core load a segment, and dash.js told. False: it is none that can be shared. */
 function share(
   { player, clock, urlOf }: LoaderContext,
@@ -165,6 +175,7 @@ function share(
       const ms = (!crowded && pure?.transferMs) || (bps && (data.byteLength * 8000) / bps);
       sample(data.byteLength, ms, customData.onprogress);
       end({ url: request.url, status: 200, headers: {}, ...pure?.response, data });
+      if (!pure) age(player, customData.request);
     },
     (failed: CommonResponse) => {
       // The origin's own answer is the player's business, as it came: it asks again, as often as its settings say.
