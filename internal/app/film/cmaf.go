@@ -14,10 +14,14 @@ import (
 // DASHName is the MPD in the directory that PrepareCMAF returns. The master playlist beside it (MasterName) lists the same segments.
 const DASHName = "master.mpd"
 
+// cmafSuffix ends the name of the folder of the CMAF form, which begins as the film's does. Its number is raised when what is made of a
+// film changes, so that the film is packaged anew and not encoded anew.
+const cmafSuffix = "-cmaf2"
+
 // PrepareCMAF returns the directory of the CMAF form of a film that Prepare made in dir, making it if it is not there yet: picture
 // and sound apart, in fragmented MP4, listed for HLS and for DASH. Nothing is encoded.
 func PrepareCMAF(ctx context.Context, dir string, o Options) (string, error) {
-	final := dir + "-cmaf"
+	final := dir + cmafSuffix
 	if _, err := os.Stat(filepath.Join(final, DASHName)); err == nil {
 		return final, nil
 	}
@@ -53,10 +57,16 @@ func PrepareCMAF(ctx context.Context, dir string, o Options) (string, error) {
 	return final, nil
 }
 
-// cmafArgs have one set of all pictures, between which players switch, and one of the last rendition's sound.
+// cmafArgs have one set of all pictures, between which players switch, and one of the last rendition's sound. The sound is an input of
+// its own: ffmpeg counts the time of an input from the first of what is taken of it, and sound begins a frame before the picture. Else
+// the last rendition's picture would be late by that frame, and players that switch to it find a gap.
 func (r Recipe) cmafArgs(dir, out string, sound bool) []string {
+	inputs := r.Renditions
+	if sound {
+		inputs = append(inputs[:len(inputs):len(inputs)], inputs[len(inputs)-1])
+	}
 	var args []string
-	for _, q := range r.Renditions {
+	for _, q := range inputs {
 		args = append(args, "-i", filepath.Join(dir, q.Name, "index.m3u8"))
 	}
 	for i := range r.Renditions {
@@ -64,7 +74,7 @@ func (r Recipe) cmafArgs(dir, out string, sound bool) []string {
 	}
 	sets := "id=0,streams=v"
 	if sound {
-		args = append(args, "-map", fmt.Sprintf("%d:a:0", len(r.Renditions)-1))
+		args = append(args, "-map", fmt.Sprintf("%d:a:0", len(r.Renditions)))
 		sets += " id=1,streams=a"
 	}
 	return append(args, "-c", "copy",

@@ -173,6 +173,15 @@ func TestCMAFIsPackagedOnceAndNotEncoded(t *testing.T) {
 	if n := strings.Count(mpd, "<AdaptationSet "); n != 2 {
 		t.Errorf("%d sets, want one of pictures and one of sound:\n%s", n, mpd)
 	}
+	starts := regexp.MustCompile(`<S t="(\d+)"`).FindAllStringSubmatch(mpd, -1)
+	for _, start := range starts {
+		if start[1] != "0" {
+			t.Errorf("a rendition begins at %s, want all of them at 0:\n%s", start[1], mpd)
+		}
+	}
+	if len(starts) != 3 {
+		t.Errorf("%d renditions say when they begin, want 3:\n%s", len(starts), mpd)
+	}
 	for _, name := range []string{"init-0.mp4", "0-00001.m4s", "1-00003.m4s"} {
 		if _, err := os.Stat(filepath.Join(cmaf, name)); err != nil {
 			t.Error(err)
@@ -244,7 +253,7 @@ func read(t *testing.T, dir, name string) string {
 	return string(text)
 }
 
-// TestPrepareRemovesWhatEarlierVersionsLeft: of the cache, folders with the suffix of the old form go; all else stays.
+// TestPrepareRemovesWhatEarlierVersionsLeft: of the cache, folders with the suffixes of old forms go; all else stays.
 func TestPrepareRemovesWhatEarlierVersionsLeft(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "film.mp4")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -261,8 +270,8 @@ func TestPrepareRemovesWhatEarlierVersionsLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	films := filepath.Join(o.Cache, "film")
-	stay := []string{key, key + "-cmaf", "holiday-dash", ".making-dash-1"}
-	for _, name := range append(stay, key+"-dash", "0123456789abcdef-dash") {
+	stay := []string{key, key + cmafSuffix, "holiday-dash", ".making-dash-1"}
+	for _, name := range append(stay, key+"-dash", key+"-cmaf", "0123456789abcdef-dash") {
 		if err := os.MkdirAll(filepath.Join(films, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -282,10 +291,10 @@ func TestPrepareRemovesWhatEarlierVersionsLeft(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(said) != 2 || !strings.Contains(said[0], "removed") {
+	if len(said) != 3 || !strings.Contains(said[0], "removed") {
 		t.Errorf("said %q", said)
 	}
-	if _, err := Prepare(t.Context(), file, o); err != nil || len(said) != 2 {
-		t.Errorf("a second time it says %q, %v", said[2:], err)
+	if _, err := Prepare(t.Context(), file, o); err != nil || len(said) != 3 {
+		t.Errorf("a second time it says %q, %v", said[3:], err)
 	}
 }

@@ -105,8 +105,8 @@ func (o Options) prepare(ctx context.Context, source string, fetch func(context.
 	return final, nil
 }
 
-// oldForm names folders that programs of earlier commits kept beside a film: its DASH form, in the place of which there is what PrepareCMAF makes.
-var oldForm = regexp.MustCompile(`^[0-9a-f]{16}-dash$`)
+// oldForm names folders that programs of earlier commits kept beside a film, in the place of which there is what PrepareCMAF makes.
+var oldForm = regexp.MustCompile(`^[0-9a-f]{16}-(dash|cmaf)$`)
 
 // removeOld removes from the folder of films what nothing reads any more. What cannot be removed costs disk space and nothing else, so
 // that is said and is no error.

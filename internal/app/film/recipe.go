@@ -26,7 +26,7 @@ type Rendition struct {
 
 // Recipe says how a film is encoded. Every field is part of the cache key.
 type Recipe struct {
-	Version        int // raised when the ffmpeg arguments change
+	Version        int // raised when the ffmpeg arguments of the encoding change; those of the CMAF form have cmafSuffix
 	Renditions     []Rendition
 	FPS            int
 	GOPSeconds     int
