@@ -80,6 +80,10 @@ interface Pair {
   asked?: { with: Player['asked']; without: Player['asked'] };
   came?: Told['segments'];
   fetched?: { with: string[]; without: string[] };
+  /** Where the choices differ: each rendition that came or was on screen, and when. */
+  played?: { with: string[]; without: string[] };
+  /** Seconds of film. A player that stands still chooses nothing. */
+  seconds: { with: number; without: number };
   /** hls.js's estimate ÷ the line's rate, every five seconds. */
   estimate: { with: number[]; without: number[] };
   bitrate: { with: number; without: number };
@@ -130,16 +134,22 @@ async function pairs(rates: number[], options: PageOptions): Promise<Pair[]> {
     for (const { bytes } of told[i]!.segments) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += bytes[k];
     const bitrate = both(choices.map(({ bits, seconds }) => Math.round(bits / seconds)));
     const lost = bitrate.with < bitrate.without;
+    const switches = both(choices.map((one) => one.switches));
+    const differ = lost || switches.with !== switches.without;
     return {
       line,
+      seconds: both(choices.map(({ seconds }) => Math.round(seconds))),
       estimate: both(estimates),
       bitrate,
+      ...(differ && {
+        played: both(players.map(({ played }) => played.map(({ level, at }) => `${level} at ${Math.round(at)} ms`))),
+      }),
       ...(lost && {
         asked: both(players.map(({ asked = [] }) => asked.slice(0, 8))),
         came: told[i]!.segments.slice(0, 8),
         fetched: both(viewers.map((_, n) => fetched(begun, lines[n]!))),
       }),
-      switches: both(choices.map(({ switches }) => switches)),
+      switches,
       others: round(1 - sum.origin / (sum.origin + sum.seed + sum.peer)),
       stalls: both(stalls),
     };
@@ -205,7 +215,8 @@ test.each(choices)('choice on shaped lines with peers: honest estimate, no worse
   const ratio = round(sum((p) => p.bitrate.with) / sum((p) => p.bitrate.without));
   const switches = { with: sum((p) => p.switches.with), without: sum((p) => p.switches.without) };
   figures(name, { ratio, switches, halts: halts.splice(0), pairs: all });
-  for (const { line, estimate, bitrate, others, stalls } of all) {
+  for (const { line, seconds, estimate, bitrate, others, stalls } of all) {
+    for (const kind of kinds) expect(seconds[kind], `film of the viewer ${kind} on ${line}`).toBeGreaterThan(3 * looks);
     // The first two looks still hold the player's own guess.
     const [ours, without] = [estimate.with.slice(2), estimate.without.slice(2)];
     const off = (values: number[]) => values.filter((value) => value < 0.7 || value > 1.3);

@@ -23,7 +23,14 @@ export function playDash(options: PageOptions): void {
   const { level = -1, buffer = 20 } = options;
   player.updateSettings({
     streaming: {
-      buffer: { bufferTimeDefault: buffer, bufferTimeAtTopQuality: buffer, bufferTimeAtTopQualityLongForm: buffer },
+      buffer: {
+        bufferTimeDefault: buffer,
+        bufferTimeAtTopQuality: buffer,
+        bufferTimeAtTopQualityLongForm: buffer,
+        // As dash.js 5.2 has it, a step up loads anew from the picture on the screen on (the new rendition's `fragmentDuration` is null
+        // then, and 1.5 of it are kept). The buffer shrinks, rules step down again, and one of them holds that against the rendition.
+        fastSwitchEnabled: false,
+      },
       abr: {
         autoSwitchBitrate: { video: level < 0 },
         limitBitrateByPortal: false,
