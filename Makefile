@@ -69,6 +69,7 @@ e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, fo
 
 e2e-players: build film ## startup and choice of renditions of dash.js and Video.js, too, with Leeway and without (root; a quarter of an hour)
 	@scripts/need chromium ip unshare
+	@build/leeway film --cmaf >/dev/null
 	LEEWAY_E2E_PLAYERS=all web/apps/e2e/run src/startup.test.ts src/bitrate.test.ts
 
 firstday: ## walks what the documents show an operator on the first day: their commands, their files, nginx and a film of one's own

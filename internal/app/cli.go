@@ -9,6 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/leeway-video/leeway/internal/app/film"
 	"github.com/leeway-video/leeway/internal/buildinfo"
 	"github.com/leeway-video/leeway/internal/cmdline"
 )
@@ -102,11 +103,12 @@ func (c versionCmd) Run(r *run) error {
 type filmCmd struct {
 	File    string        `arg:"" optional:"" help:"Video file; by default the sample film." type:"existingfile"`
 	Segment time.Duration `help:"Length of segments: 2s, 4s or 6s." default:"4s"`
+	CMAF    bool          `help:"Package it as CMAF for HLS and DASH, too, as the demo serves it, and print that folder." name:"cmaf"`
 }
 
 // Help is shown below the usage.
 func (filmCmd) Help() string {
-	return "Examples:\n  leeway film\n  leeway film --segment 2s holiday.mp4"
+	return "Examples:\n  leeway film\n  leeway film --segment 2s holiday.mp4\n  leeway film --cmaf"
 }
 
 // Run prepares the film.
@@ -114,9 +116,19 @@ func (c filmCmd) Run(ctx context.Context, r *run) error {
 	if !slices.Contains(segmentLengths, c.Segment) {
 		return cmdline.Usage(fmt.Errorf("film: --segment %s is no choice (one of %v)", c.Segment, segmentLengths))
 	}
-	dir, err := prepareFilm(ctx, r.env, c.File, int(c.Segment/time.Second))
+	seconds := int(c.Segment / time.Second)
+	dir, err := prepareFilm(ctx, r.env, c.File, seconds)
 	if err != nil {
 		return err
+	}
+	if c.CMAF {
+		options, err := filmOptions(r.env, seconds)
+		if err != nil {
+			return err
+		}
+		if dir, err = film.PrepareCMAF(ctx, dir, options); err != nil {
+			return err
+		}
 	}
 	_, err = fmt.Fprintln(r.env.Stdout, dir)
 	return err

@@ -20,7 +20,9 @@ func TestAFilmThatIsMadeHereIsOneTitleForHLSAndDASH(t *testing.T) {
 		t.Fatalf("make a film: %v: %s", err, out)
 	}
 	p := PictureConfig{Media: file}
-	source, dir, err := p.open(t.Context(), Env{Stderr: io.Discard, Environ: []string{"XDG_CACHE_HOME=" + t.TempDir()}}, &testkit.Recorder{})
+	var said strings.Builder
+	env := Env{Stdout: &said, Stderr: io.Discard, Environ: []string{"XDG_CACHE_HOME=" + t.TempDir()}}
+	source, dir, err := p.open(t.Context(), env, &testkit.Recorder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,13 @@ func TestAFilmThatIsMadeHereIsOneTitleForHLSAndDASH(t *testing.T) {
 			t.Errorf("%s: %d, want %q:\n%s", path, r.Code, want, r.Body)
 		}
 	}
-	if !strings.HasSuffix(source.root.Name(), "-cmaf") || source.root.Name() != dir+"-cmaf" {
-		t.Errorf("the folder of the film is %s, and %s is served", dir, source.root.Name())
+	for _, c := range []struct {
+		args []string
+		want string
+	}{{[]string{"film", file}, dir}, {[]string{"film", "--cmaf", file}, source.root.Name()}} {
+		said.Reset()
+		if err := Run(t.Context(), c.args, env); err != nil || said.String() != c.want+"\n" {
+			t.Errorf("leeway %s: %v, %q, want %s", c.args, err, said.String(), c.want)
+		}
 	}
 }

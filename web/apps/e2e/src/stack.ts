@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,9 +10,9 @@ import { binary } from './paths.ts';
 import { dataDir, freePort, Service } from './service.ts';
 import type { PageOptions } from './watched.ts';
 
-/** The folder of the demo's film, which is made if it is not there yet. */
-export function filmDir(): string {
-  return execFileSync(binary, ['film'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim();
+/** The folder of the demo's film, or of its CMAF form, which is made if it is not there yet. */
+export function filmDir(...form: '--cmaf'[]): string {
+  return execFileSync(binary, ['film', ...form], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim();
 }
 
 /** Addresses of one stack; the same ones again after a restart. */
@@ -117,10 +117,9 @@ export class Stack {
     }
   }
 
-  /** Serves the film in CMAF, for players of DASH, below `/cmaf/`: as `make demo` has made it. */
+  /** Serves the film in CMAF, for players of DASH, below `/cmaf/`. */
   serveCMAF(): void {
-    const folder = `${filmDir()}-cmaf`;
-    if (!existsSync(folder)) throw new Error(`e2e: ${folder} is missing: run "make demo" once`);
+    const folder = filmDir('--cmaf');
     this.origin.mounts.set('/cmaf/', (path) => readFile(join(folder, path)).catch(() => undefined));
   }
 
