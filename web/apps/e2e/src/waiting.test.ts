@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { createServer as createWebServer } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -7,7 +8,7 @@ import { lines } from './origin.ts';
 import { freePort } from './service.ts';
 import { reshape, shape, unshape } from './shape.ts';
 import { Stack } from './stack.ts';
-import { pause, Viewer } from './viewer.ts';
+import { pause, until, Viewer } from './viewer.ts';
 
 let browser: Chromium;
 let stack: Stack;
@@ -96,4 +97,33 @@ test('a tracker that is dead when the page loads costs nothing', async () => {
     const filled = (n: number) => tenSeconds[n]! - seen[n]!.startup;
     expect(filled(i), `until ten seconds are in hand: ${kind}`).toBeLessThanOrEqual(filled(without) + 1_000);
   }
+});
+
+/** A page with the example of docs/embedding.md that waits a second for the script. */
+function waits(script: string): string {
+  const text = readFileSync(new URL('../../../../docs/embedding.md', import.meta.url), 'utf8');
+  const example = /```html\n(<script type="module">[^`]*setTimeout\(resolve, 1000\)[^`]*)```/
+    .exec(text)![1]!
+    .replace('https://tracker.example.com/leeway.js', script)
+    .replace('wss://tracker.example.com', stack.tracker.replace('http', 'ws'))
+    .replace('https://media.example.com/film', '/cmaf');
+  return `<!doctype html><title>waits</title><video muted></video><script src="/dashjs.js"></script>${example}`;
+}
+
+test('a page of dash.js that waits a second for the script shares with it, and plays where it does not come', async () => {
+  stack.serveCMAF();
+  const open = (name: string, host: string) => {
+    stack.origin.pages.set(`/${name}.html`, () => waits(`${host}/leeway.js`));
+    return Viewer.open(browser, stack.origin.url(`/${name}.html`, 'viewer'), { name });
+  };
+  const there = await open('there', stack.tracker);
+  const silence = await open('silence', `http://127.0.0.1:${await silent()}`);
+  const picture = async (viewer: Viewer) =>
+    (await viewer.until('a first picture', ({ startup }) => startup >= 0)).startup;
+  const startup = { there: Math.round(await picture(there)), silence: Math.round(await picture(silence)) };
+  figures('dashjs-waits', { startup });
+  await until('a segment by the library', async () => (await there.stats()).titles[0]?.totals.segments.origin > 0);
+  expect(await silence.stats()).toBeNull();
+  expect(startup.silence).toBeGreaterThan(1_000);
+  await Promise.all([there.close(), silence.close()]);
 });
