@@ -1,5 +1,5 @@
 // Package transferbench is `leeway-lab bench transfer`: goodput and CPU time of our data path beside a bare pion data
-// channel, as it comes and tuned, and beside kernel TCP (CUBIC), each pair of ends in processes of their own; either end may be a page in Chromium.
+// channel, as it comes and tuned, and beside kernel TCP (CUBIC), each pair of ends in processes of their own; either end may be a page in a browser.
 package transferbench
 
 import (

@@ -3,6 +3,8 @@ package transferbench
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
@@ -12,6 +14,7 @@ import (
 // pair is a sender and a receiver, with a browser among them; links are ours at both ends, bare ones have nothing of ours.
 type pair struct {
 	name     string
+	firefox  bool            // the browser, or both, is Firefox, and not Chromium
 	from, to string          // kinds of our path
 	bare     map[string]ends // baselines, by the name of their figures
 	about    string
@@ -20,19 +23,25 @@ type pair struct {
 // ends are the kinds of a baseline's two ends.
 type ends struct{ from, to string }
 
-var pairs = []pair{
-	{
-		name: "pion-chromium", from: kindLink, to: kindPage, about: "Pion sends to Chromium",
-		bare: map[string]ends{"default": {kindDefault, kindBare}, "tuned": {kindTuned, kindBare}},
-	},
-	{
-		name: "chromium-pion", from: kindPage, to: kindLink, about: "Chromium sends to pion",
-		bare: map[string]ends{"default": {kindBare, kindDefault}, "tuned": {kindBare, kindTuned}},
-	},
-	{
-		name: "chromium-chromium", from: kindPage, to: kindPage, about: "Chromium sends to Chromium",
-		bare: map[string]ends{"bare": {kindBare, kindBare}},
-	},
+var pairs = slices.Concat(pairsOf("Chromium", false), pairsOf("Firefox", true))
+
+// pairsOf are those of a browser.
+func pairsOf(browser string, firefox bool) []pair {
+	short := strings.ToLower(browser)
+	return []pair{
+		{
+			name: "pion-" + short, firefox: firefox, from: kindLink, to: kindPage, about: "Pion sends to " + browser,
+			bare: map[string]ends{"default": {kindDefault, kindBare}, "tuned": {kindTuned, kindBare}},
+		},
+		{
+			name: short + "-pion", firefox: firefox, from: kindPage, to: kindLink, about: browser + " sends to pion",
+			bare: map[string]ends{"default": {kindBare, kindDefault}, "tuned": {kindBare, kindTuned}},
+		},
+		{
+			name: short + "-" + short, firefox: firefox, from: kindPage, to: kindPage, about: browser + " sends to " + browser,
+			bare: map[string]ends{"bare": {kindBare, kindBare}},
+		},
+	}
 }
 
 // pairPath is where pairs are tried beside loopback.
@@ -57,8 +66,11 @@ func (p pair) bench(name, over, unit string, run func(context.Context, *bench.Ru
 	c := bench.Case{
 		Name:  p.name + "/" + name,
 		About: fmt.Sprintf("%s, one link %s, beside bare data channels between the same.", p.about, over),
-		Needs: demopage.MissingEnd, Run: run,
+		Needs: demopage.MissingEnd, Run: run, Extra: p.firefox,
 		Figures: []bench.Figure{{Name: "goodput", Unit: unit}, {Name: "cpu", Unit: "s/GB"}, {Name: "longest_silence", Unit: "s", Goal: "< 1"}},
+	}
+	if p.firefox {
+		c.Needs = demopage.MissingFirefoxEnd
 	}
 	for _, base := range []string{"default", "tuned", "bare"} {
 		if _, ok := p.bare[base]; ok {
@@ -75,10 +87,10 @@ func (p pair) bench(name, over, unit string, run func(context.Context, *bench.Ru
 // loads are what the pair's figures come from, by name; ours has none.
 func (p pair) loads(warm, run time.Duration) map[string]load {
 	l := ours()
-	l.kind, l.from, l.to, l.warm, l.run = "", p.from, p.to, warm, run
+	l.kind, l.from, l.to, l.firefox, l.warm, l.run = "", p.from, p.to, p.firefox, warm, run
 	all := map[string]load{"": l}
 	for name, e := range p.bare {
-		all[name] = load{from: e.from, to: e.to, channels: 1, message: bareMessage, links: 1, warm: warm, run: run}
+		all[name] = load{from: e.from, to: e.to, firefox: p.firefox, channels: 1, message: bareMessage, links: 1, warm: warm, run: run}
 	}
 	return all
 }

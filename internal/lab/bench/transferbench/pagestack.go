@@ -16,7 +16,7 @@ import (
 	"github.com/leeway-video/leeway/internal/procstat"
 )
 
-// pageStack is an end in a Chromium of its own, whose page (web/apps/bench) does as it is told.
+// pageStack is an end in a browser of its own, whose page (web/apps/bench) does as it is told.
 type pageStack struct {
 	host
 	browser *demopage.Browser
@@ -63,8 +63,8 @@ type word struct {
 	Why     string       `json:"why"`
 }
 
-// pageFlags have the browser offer its addresses, loopback too, by number: no host of a lab answers for mDNS names, and how
-// two ends find each other is measured by `leeway-lab bench join`.
+// pageFlags have Chromium offer its addresses, loopback too, by number: no host of a lab answers for mDNS names, and how
+// two ends find each other is measured by `leeway-lab bench join`. Firefox has preferences for it.
 var pageFlags = []string{"--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"}
 
 func newPageStack(h host) (*pageStack, error) {
@@ -73,8 +73,12 @@ func newPageStack(h host) (*pageStack, error) {
 	if err != nil {
 		return nil, err
 	}
+	o := demopage.Options{Listener: listener, Page: s.pages(), Firefox: h.setup.Firefox}
+	if !o.Firefox {
+		o.Flags = pageFlags
+	}
 	// Not bound to a context: close ends it.
-	s.browser, err = demopage.Launch(context.Background(), demopage.Options{Listener: listener, Page: s.pages(), Flags: pageFlags})
+	s.browser, err = demopage.Launch(context.Background(), o)
 	return s, err
 }
 

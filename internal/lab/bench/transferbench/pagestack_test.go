@@ -175,6 +175,27 @@ func TestPagesMove(t *testing.T) {
 	}
 }
 
+// TestPagesOfFirefoxMove is the same for Firefox.
+func TestPagesOfFirefoxMove(t *testing.T) {
+	if lack := demopage.MissingFirefoxEnd(t.Context()); lack != nil {
+		t.Skip(lack)
+	}
+	r := &bench.Run{Log: t.Output()}
+	for _, l := range []load{
+		{from: kindPage, to: kindPage, channels: 2, message: 16384}, {from: kindBare, to: kindTuned, channels: 1, message: bareMessage},
+	} {
+		l.firefox, l.links, l.run = true, 1, 500*time.Millisecond
+		o, err := move(t.Context(), r, l, here, here)
+		if err != nil {
+			t.Errorf("%s → %s: %v", l.from, l.to, err)
+			continue
+		}
+		if o.rate <= 0 || o.cpu <= 0 {
+			t.Errorf("%s → %s: %+v", l.from, l.to, o)
+		}
+	}
+}
+
 // TestAPairHasAllItsFigures measures with ends that are none.
 func TestAPairHasAllItsFigures(t *testing.T) {
 	for _, p := range pairs {

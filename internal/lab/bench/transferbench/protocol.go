@@ -9,15 +9,16 @@ const (
 	kindDefault  = "pion-default" // a bare data channel as pion comes
 	kindTuned    = "pion-tuned"   // a bare data channel with what pion offers
 	kindTCP      = "tcp"          // kernel TCP, CUBIC
-	kindPage     = "page"         // ours in Chromium: the library's link, uploads, downloads and verification
+	kindPage     = "page"         // ours in a browser: the library's link, uploads, downloads and verification
 	kindPageLaw  = "page-law"     // the same under the controller of the background, in the foreground as a viewer sends it
 	kindPageLane = "page-lane"    // the same in the background lane
-	kindBare     = "page-bare"    // bare data channels in Chromium
+	kindBare     = "page-bare"    // bare data channels in a browser
 )
 
 // setup is the first message to a child.
 type setup struct {
 	Kind     string `json:"kind"`
+	Firefox  bool   `json:"firefox,omitempty"` // of an end in a browser: otherwise it is Chromium
 	Send     bool   `json:"send"`
 	Both     bool   `json:"both,omitempty"` // it asks, too: every end sends and receives
 	Addr     string `json:"addr"`           // of this end

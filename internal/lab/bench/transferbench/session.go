@@ -28,6 +28,7 @@ type place struct {
 type load struct {
 	kind              string // of both ends
 	from, to          string // of the sender and the receivers, where they differ
+	firefox           bool   // ends in a browser are in Firefox
 	channels, message int
 	inFlight          int  // 0 is the library's default
 	links             int  // of each receiver
@@ -69,7 +70,7 @@ func move(ctx context.Context, r *bench.Run, l load, from place, to ...place) (*
 	defer s.stop()
 	base := setup{
 		Channels: l.channels, Message: l.message, InFlight: l.inFlight,
-		WarmMS: int(l.warm.Milliseconds()), RunMS: int(l.run.Milliseconds()), Both: l.both,
+		WarmMS: int(l.warm.Milliseconds()), RunMS: int(l.run.Milliseconds()), Both: l.both, Firefox: l.firefox,
 	}
 	var err error
 	label := fmt.Sprintf("%s%s%s-%dx%d", l.kind, l.from, l.to, l.channels, l.message)
