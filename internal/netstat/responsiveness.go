@@ -8,7 +8,8 @@ import (
 const (
 	// MovingAverage is over how many intervals a test of responsiveness looks (draft-ietf-ippm-responsiveness, MAD).
 	MovingAverage = 4
-	tolerance     = 0.05 // SDT of the draft
+	// Tolerance is what the values of those may spread, by the latest (SDT).
+	Tolerance = 0.05
 )
 
 // Probes are the times of requests under load, in microseconds (draft-ietf-ippm-responsiveness).
@@ -55,14 +56,19 @@ func Stable(values []float64) bool {
 		return false
 	}
 	last := values[len(values)-MovingAverage:]
-	mean, squares := 0.0, 0.0
-	for _, v := range last {
-		mean += v / MovingAverage
+	return Spread(last) < Tolerance*last[MovingAverage-1]
+}
+
+// Spread is the standard deviation of values, of which there is one at least.
+func Spread(values []float64) float64 {
+	mean, squares, n := 0.0, 0.0, float64(len(values))
+	for _, v := range values {
+		mean += v / n
 	}
-	for _, v := range last {
-		squares += (v - mean) * (v - mean) / MovingAverage
+	for _, v := range values {
+		squares += (v - mean) * (v - mean) / n
 	}
-	return math.Sqrt(squares) < tolerance*last[MovingAverage-1]
+	return math.Sqrt(squares)
 }
 
 // Confidence is how far a figure of responsiveness has come to rest, in the draft's words.

@@ -3,8 +3,6 @@ package probebench
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -31,13 +29,14 @@ func machMissing(ctx context.Context) error {
 func responsiveness(rate int64, rtt time.Duration) bench.Case {
 	return bench.Case{
 		Name: fmt.Sprintf("rpm/%dm-%dms", rate/mbit, rtt.Milliseconds()),
-		About: fmt.Sprintf("Responsiveness on %d Mbit/s and %d ms, TLS: with requests on the load, the mean of %d tests beside that of as many of mach (Cloudflare) in turn; with round-trip times, beside packets that are sent there and back meanwhile. The larger error of both ways.",
+		About: fmt.Sprintf("Responsiveness on %d Mbit/s and %d ms, TLS: with requests on the load, the mean of %d tests beside that of as many of mach (Cloudflare) in turn, whose test ends as the draft has it, and (own) as it ends by itself; with round-trip times, beside packets that are sent there and back meanwhile. The larger error of both ways.",
 			rate/mbit, rtt.Milliseconds(), machRounds),
 		Extra: true,
 		Needs: machMissing,
 		Figures: []bench.Figure{
-			{Name: "rpm_error_ratio", Goal: "<= 0.05"}, {Name: "rpm_packets_error_ratio"},
+			{Name: "rpm_error_ratio", Goal: "<= 0.05"}, {Name: "rpm_own_error_ratio"}, {Name: "rpm_packets_error_ratio"},
 			{Name: "rpm_down", Unit: "1/min"}, {Name: "rpm_up", Unit: "1/min"}, {Name: "mach_rpm_down", Unit: "1/min"}, {Name: "mach_rpm_up", Unit: "1/min"},
+			{Name: "mach_own_rpm_down", Unit: "1/min"}, {Name: "mach_own_rpm_up", Unit: "1/min"},
 			{Name: "line_rpm_down", Unit: "1/min"}, {Name: "line_rpm_up", Unit: "1/min"},
 		},
 		Run: on(both(rate, rtt), func(s *stage) { s.secure = true }, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
@@ -56,13 +55,17 @@ func responsiveness(rate int64, rtt time.Duration) bench.Case {
 					if err != nil {
 						return nil, err
 					}
-					r.Logf("  %s: %.0f round trips a minute; mach %.0f, and %.0f ms for a request on its load", d, v, theirs[d].RPM, theirs[d].Latency)
+					draft, own := byDraft(theirs[d]), byMach(theirs[d])
+					r.Logf("  %s: %.0f round trips a minute; mach %.0f, by itself %.0f; its intervals:%s", d, v, draft, own, figuresOf(theirs[d]))
 					values["rpm_"+string(d)] += v / machRounds
-					values["mach_rpm_"+string(d)] += theirs[d].RPM / machRounds
+					values["mach_rpm_"+string(d)] += draft / machRounds
+					values["mach_own_rpm_"+string(d)] += own / machRounds
 				}
 			}
 			for _, d := range twoWays {
-				values["rpm_error_ratio"] = max(values["rpm_error_ratio"], math.Abs(values["rpm_"+string(d)]/values["mach_rpm_"+string(d)]-1))
+				ours := values["rpm_"+string(d)]
+				values["rpm_error_ratio"] = max(values["rpm_error_ratio"], math.Abs(ours/values["mach_rpm_"+string(d)]-1))
+				values["rpm_own_error_ratio"] = max(values["rpm_own_error_ratio"], math.Abs(ours/values["mach_own_rpm_"+string(d)]-1))
 			}
 			return values, s.besidePackets(ctx, r, values)
 		}),
@@ -101,34 +104,31 @@ func (s *stage) besidePackets(ctx context.Context, r *bench.Run, values map[stri
 	return nil
 }
 
-// machFound is one way of what mach finds.
-type machFound struct {
-	RPM     float64 `json:"rpm"`
-	Latency float64 `json:"loaded_latency_ms"` // of requests on the connections that make the load
+// figuresOf lists the figures of intervals.
+func figuresOf(list []machInterval) (text string) {
+	for _, one := range list {
+		text += fmt.Sprintf(" %.0f", one.rpm)
+	}
+	return text
 }
 
-// mach is what the other implementation finds, from the client's host.
-func (s *stage) mach(ctx context.Context) (map[netstat.Direction]machFound, error) {
+// mach is what the other implementation says of its intervals, from the client's host. It never takes its figures to be at rest (--std),
+// so that its test lasts until its time is over: when it would end by itself, and when by the draft, is in the intervals.
+func (s *stage) mach(ctx context.Context) (map[netstat.Direction][]machInterval, error) {
 	program, err := machProgram(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 3*patience)
 	defer cancel()
-	cmd := s.client.Command(ctx, program, "rpm", "--insecure", "--disable-aim-scores", "--max-load", fmt.Sprint(flows), "--config",
+	cmd := s.client.Command(ctx, program, "rpm", "--insecure", "--disable-aim-scores", "--std", "0", "--max-load", fmt.Sprint(flows), "--config",
 		s.url(s.server.Addr())+"/.well-known/nq")
-	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+s.pair.Cert) // it reads the system's certificates within the time of each handshake
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	// It reads the system's certificates within the time of each handshake.
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+s.pair.Cert, "RUST_LOG=nq_rpm=info,mach=info")
+	var said bytes.Buffer
+	cmd.Stderr = &said
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("mach: %w: %s", err, bytes.TrimSpace(said.Bytes()))
+		return nil, fmt.Errorf("mach: %w: %s", err, said.Bytes()[max(0, said.Len()-1000):])
 	}
-	var report struct{ Download, Upload machFound }
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
-		return nil, fmt.Errorf("mach: %w", err)
-	}
-	if report.Download.RPM <= 0 || report.Upload.RPM <= 0 {
-		return nil, errors.New("mach has found no responsiveness")
-	}
-	return map[netstat.Direction]machFound{netstat.Down: report.Download, netstat.Up: report.Upload}, nil
+	return machIntervals(said.Bytes())
 }
