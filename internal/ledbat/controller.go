@@ -19,7 +19,9 @@ type controller struct {
 }
 
 // NewController makes the controller of the spec: the one of a host, or of a path's cap.
-func NewController(host bool) Controller {
+func NewController(host bool) Controller { return newController(host) }
+
+func newController(host bool) *controller {
 	return &controller{
 		host: host, window: InitialWindow, ssthresh: MaxWindow, state: SlowStart,
 		lossAt: -never, crowdedAt: -never, slowAt: never,

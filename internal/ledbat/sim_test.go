@@ -77,6 +77,33 @@ func (s *sim) every(interval int64, f func()) {
 	s.at(s.now+interval, tick)
 }
 
+// processor is what a program of the simulation runs on: others have it now and then, and what is to be done waits. nil: none ever.
+type processor struct {
+	s    *sim
+	free int64 // when the program has it again
+}
+
+// processor is had by others about once in each time of a length, for a time of another length in the mean (both exponential).
+func (s *sim) processor(each, taken float64) *processor {
+	p := &processor{s: s}
+	var take func()
+	take = func() {
+		p.free = s.now + int64(s.rng.ExpFloat64()*taken)
+		s.at(p.free+int64(s.rng.ExpFloat64()*each), take)
+	}
+	s.at(s.now+int64(s.rng.ExpFloat64()*each), take)
+	return p
+}
+
+// do has something done as soon as the program runs, in the order in which it came.
+func (p *processor) do(f func()) {
+	if p == nil || p.free <= p.s.now {
+		f()
+		return
+	}
+	p.s.at(p.free, f)
+}
+
 // packet is something on the wire. arrived and dropped run when its fate is known at the far end, or at the queue.
 type packet struct {
 	wire             int64

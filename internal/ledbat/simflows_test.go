@@ -21,6 +21,7 @@ type sender struct {
 	timer   int64
 	ticking bool
 	tape    *tape // records what is done; nil: nothing
+	runs    *processor
 }
 
 // bglink is a background link: a Path, the line that its messages take, and an Acker at the other end.
@@ -42,6 +43,7 @@ type bglink struct {
 	asked   int64        // bytes that were asked for and not sent, where source is set
 	lie     *lie         // how its acks lie; nil: they do not
 	newest  ledbat.Stamp // of the highest that came
+	runs    *processor   // of the receiver
 }
 
 func (s *sim) sender(cfg ledbat.Config) *sender {
@@ -97,7 +99,7 @@ func (h *sender) pump() {
 	}
 	if at > 0 && (at < h.timer || h.timer <= h.s.now) {
 		h.timer = at
-		h.s.at(at, h.tick)
+		h.s.at(at, func() { h.runs.do(h.tick) })
 	}
 }
 
@@ -152,7 +154,7 @@ func (b *bglink) send(size int64) {
 			wire: n + overhead, flow: b.flow,
 			arrived: func() {
 				if missing--; missing == 0 {
-					s.at(s.now+b.extra, func() { b.arrive(size, stamp) })
+					s.at(s.now+b.extra, func() { b.runs.do(func() { b.arrive(size, stamp) }) })
 				}
 			},
 			dropped: func() { s.at(s.now+2*b.back+b.line.standing(), func() { put(n) }) },
@@ -201,8 +203,10 @@ func (b *bglink) tell() {
 		return
 	}
 	hear := func() {
-		b.hear(ack)
-		b.host.pump()
+		b.host.runs.do(func() {
+			b.hear(ack)
+			b.host.pump()
+		})
 	}
 	if b.lie != nil {
 		b.lie.tell(b, ack)

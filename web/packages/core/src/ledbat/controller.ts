@@ -64,7 +64,8 @@ export class Controller {
   /** When the queue last held half the target, or a packet was lost. */
   #crowdedAt = -never;
   #slowAt = never;
-  #beganAt = 0;
+  /** When the slowdown began that its end leads back from. */
+  protected beganAt = 0;
   #until = 0;
 
   constructor(host: boolean) {
@@ -100,7 +101,7 @@ export class Controller {
   /** The host's own queue drains, so that all flows on the line see the base delay. */
   #slow(s: Signal): void {
     this.state = 'slowdown';
-    this.#beganAt = s.now;
+    this.beganAt = s.now;
     this.#until = s.now + 2 * s.rtt;
     this.#ssthresh = this.window;
     this.window = Math.max(slowdownWindow, div(this.window, slowdownDepth));
@@ -174,7 +175,7 @@ export class Controller {
 
   /** The time from a slowdown until the next. */
   #rest(s: Signal): number {
-    return Math.max(Math.min(slowdownFactor * (s.now - this.#beganAt), slowdownMost), slowdownFloor * s.rtt);
+    return Math.max(Math.min(slowdownFactor * (s.now - this.beganAt), slowdownMost), slowdownFloor * s.rtt);
   }
 
   /** Nothing was heard for a retransmission timeout. */
@@ -185,7 +186,7 @@ export class Controller {
     this.state = 'ramp';
     this.#lossAt = s.now;
     this.#crowdedAt = s.now;
-    this.#beganAt = s.now;
+    this.beganAt = s.now;
   }
 
   /** First message after nothing was in flight for long: what was known of the queue is old. */
@@ -195,7 +196,7 @@ export class Controller {
     this.window = initialWindow;
     this.#credit = 0;
     this.state = 'ramp';
-    this.#beganAt = s.now;
+    this.beganAt = s.now;
     this.#crowdedAt = s.now;
   }
 }

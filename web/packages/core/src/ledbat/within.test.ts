@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { createBackground } from '../background/background.ts';
 import { Sender } from '../background/sender.ts';
@@ -54,5 +55,25 @@ it('bears a fifth of the base within its bounds, and no more than the target', (
     [200_000, 5_000, 5_000],
   ] as const) {
     expect(Math.abs(borne(base, target) - want)).toBeLessThanOrEqual(300);
+  }
+});
+
+interface Case {
+  name: string;
+  why: string;
+  /** Moment, acked, q, T, base, RTT, limited; then state, window, slowdowns. */
+  steps: number[][];
+}
+const file = new URL('../../../../../spec/vectors/gives-way.json', import.meta.url);
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Case[] };
+type Six = [number, number, number, number, number, number];
+const states = ['slow-start', 'avoidance', 'slowdown', 'ramp'];
+
+it.each(cases)('$name', ({ why, steps }) => {
+  const c = new Within(7_000, 10_000);
+  for (const [i, step] of steps.entries()) {
+    const [now, acked, queuing, target, base, rtt, limited] = step.slice(0, 7) as [number, ...Six];
+    c.onAck({ now, acked, queuing, target, base, rtt, limited: limited === 1, parts: 1 });
+    expect([states.indexOf(c.state), c.window, c.slowdowns], `${why} Step ${i}`).toEqual(step.slice(7));
   }
 });
