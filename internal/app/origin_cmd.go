@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cmdline"
@@ -15,19 +14,14 @@ import (
 )
 
 type originCmd struct {
-	Listen      *string        `help:"Address of page and film." placeholder:"HOST:PORT" key:"origin.listen"`
-	SeedListen  *string        `help:"Another address of the film, for seeds, so that metrics count them apart from viewers." placeholder:"HOST:PORT" key:"origin.seed_listen"`
-	TLSCert     *string        `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"origin.cert_file"`
-	TLSKey      *string        `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"origin.key_file"`
-	Admin       *string        `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"origin.admin"`
-	Media       *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"origin.media" xor:"what"`
-	Live        *bool          `help:"A live stream instead of a film: a clock, encoded while it is watched (needs ffmpeg)." key:"origin.live" xor:"what,live"`
-	LowLatency  *bool          `help:"Publish the segments of --live in parts of half a second (low-latency HLS)." key:"origin.low_latency"`
-	Replay      *bool          `help:"Show the film as a live stream without end; nothing is encoded." key:"origin.replay" xor:"live"`
-	Segment     *time.Duration `help:"Length of segments: 2s, 4s or 6s (default 4s, of a live stream 2s)." placeholder:"DURATION" key:"origin.segment"`
-	Window      *time.Duration `help:"How far back a live stream can be watched (default 30s)." placeholder:"DURATION" key:"origin.window"`
-	PackagerKey *string        `help:"Key that signs the digests of a live stream, of the one site that is configured; made when it is missing." placeholder:"FILE" key:"origin.packager_key"`
-	Tracker     *string        `help:"Tracker that the page's script connects to." placeholder:"URL" key:"origin.tracker"`
+	Listen       *string `help:"Address of page and film." placeholder:"HOST:PORT" key:"origin.listen"`
+	SeedListen   *string `help:"Another address of the film, for seeds, so that metrics count them apart from viewers." placeholder:"HOST:PORT" key:"origin.seed_listen"`
+	TLSCert      *string `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"origin.cert_file"`
+	TLSKey       *string `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"origin.key_file"`
+	Admin        *string `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"origin.admin"`
+	pictureFlags `set:"section=origin"`
+	PackagerKey  *string `help:"Key that signs the digests of a live stream, of the one site that is configured; made when it is missing." placeholder:"FILE" key:"origin.packager_key"`
+	Tracker      *string `help:"Tracker that the page's script connects to." placeholder:"URL" key:"origin.tracker"`
 }
 
 // Help is shown below the usage.

@@ -6,20 +6,31 @@ import (
 	"strings"
 )
 
-// overlay sets the keys of config that the given flags name in their `key` tag. Nil flags leave their key alone.
+// overlay sets the keys of config that the given flags name in their `key` tag. Nil flags leave their key alone. Flags that several
+// commands have are in a struct that each embeds with `set:"section=NAME"`: the keys are of that section.
 func overlay(config *Config, flags any) error {
-	v := reflect.Indirect(reflect.ValueOf(flags))
-	for i := range v.NumField() {
-		key, ok := v.Type().Field(i).Tag.Lookup("key")
-		if !ok || v.Field(i).IsNil() {
+	return overlaySection(reflect.ValueOf(config).Elem(), reflect.Indirect(reflect.ValueOf(flags)), "")
+}
+
+func overlaySection(config, flags reflect.Value, section string) error {
+	for i := range flags.NumField() {
+		f, given := flags.Type().Field(i), flags.Field(i)
+		if name, ok := strings.CutPrefix(f.Tag.Get("set"), "section="); ok {
+			if err := overlaySection(config, given, name); err != nil {
+				return err
+			}
 			continue
 		}
-		field, err := fieldOf(reflect.ValueOf(config).Elem(), key)
+		key, ok := f.Tag.Lookup("key")
+		if !ok || given.IsNil() {
+			continue
+		}
+		field, err := fieldOf(config, join(section, key))
 		if err != nil {
-			return fmt.Errorf("app: flag %s: %w", v.Type().Field(i).Name, err)
+			return fmt.Errorf("app: flag %s: %w", f.Name, err)
 		}
 		// Lists are no pointers: a flag that is repeated would keep its last value only.
-		if given := v.Field(i); given.Kind() == reflect.Slice {
+		if given.Kind() == reflect.Slice {
 			field.Set(given)
 		} else {
 			field.Set(given.Elem())

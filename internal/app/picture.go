@@ -31,6 +31,16 @@ const (
 // segmentLengths are those that a film can be cut into: whole groups of pictures of the recipe.
 var segmentLengths = []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.Second}
 
+// pictureFlags are of each command that shows a picture of its own.
+type pictureFlags struct {
+	Media      *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"media" xor:"what"`
+	Live       *bool          `help:"A live stream instead of a film: a clock, encoded while it is watched (needs ffmpeg)." key:"live" xor:"what,live"`
+	LowLatency *bool          `help:"Publish the segments of --live in parts of half a second (low-latency HLS)." key:"low_latency"`
+	Replay     *bool          `help:"Show the film as a live stream without end; nothing is encoded." key:"replay" xor:"live"`
+	Segment    *time.Duration `help:"Length of segments: 2s, 4s or 6s (default 4s, of a live stream 2s)." placeholder:"DURATION" key:"segment"`
+	Window     *time.Duration `help:"How far back a live stream can be watched (default 30s)." placeholder:"DURATION" key:"window"`
+}
+
 // streams says whether it is a live stream.
 func (p PictureConfig) streams() bool { return p.Live || p.Replay }
 

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/testkit"
 )
@@ -47,6 +48,25 @@ func TestAFilmThatIsMadeHereIsOneTitleForHLSAndDASH(t *testing.T) {
 		said.Reset()
 		if err := Run(t.Context(), c.args, env); err != nil || said.String() != c.want+"\n" {
 			t.Errorf("leeway %s: %v, %q, want %s", c.args, err, said.String(), c.want)
+		}
+	}
+}
+
+// TestThePictureOfEachCommandIsItsOwn: the same flags set the keys of the section of the command that has them.
+func TestThePictureOfEachCommandIsItsOwn(t *testing.T) {
+	yes, window := true, time.Minute
+	given := pictureFlags{Replay: &yes, Window: &window}
+	want := PictureConfig{Replay: true, Window: window}
+	for flags, of := range map[any]func(*Config) (own, other PictureConfig){
+		&upCmd{pictureFlags: given}:     func(c *Config) (own, other PictureConfig) { return c.Up.PictureConfig, c.Origin.PictureConfig },
+		&originCmd{pictureFlags: given}: func(c *Config) (own, other PictureConfig) { return c.Origin.PictureConfig, c.Up.PictureConfig },
+	} {
+		var config Config
+		if err := overlay(&config, flags); err != nil {
+			t.Fatal(err)
+		}
+		if own, other := of(&config); own != want || other != (PictureConfig{}) {
+			t.Errorf("%T: its picture is %+v, the other one %+v", flags, own, other)
 		}
 	}
 }

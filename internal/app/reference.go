@@ -86,7 +86,7 @@ func keyDefault() func(*kong.Value) string {
 		if key == "" {
 			return ""
 		}
-		return keys()[key]
+		return keys()[join(v.Tag.Vars["section"], key)]
 	}
 }
 

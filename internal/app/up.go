@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/relay"
@@ -21,28 +20,23 @@ import (
 //
 // Large: a field for each flag.
 type upCmd struct {
-	Listen      *string        `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
-	TLSCert     *string        `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
-	TLSKey      *string        `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"tracker.key_file"`
-	Admin       *string        `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"up.admin"`
-	SeedListen  *string        `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
-	SeedAllow   []string       `help:"Private addresses of viewers that the seed may send to. A range, an address, or an address and port." placeholder:"PEER" key:"seed.allow"`
-	ProbeListen *string        `help:"Address of the network check." placeholder:"HOST:PORT" key:"probe.listen"`
-	DataDir     *string        `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
-	Open        *bool          `help:"Let any program that can reach the address join." key:"up.open"`
-	Media       *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
-	Live        *bool          `help:"A live stream instead of a film: a clock, encoded while it is watched (needs ffmpeg)." key:"up.live" xor:"what,live"`
-	LowLatency  *bool          `help:"Publish the segments of --live in parts of half a second (low-latency HLS)." key:"up.low_latency"`
-	Replay      *bool          `help:"Show the film as a live stream without end; nothing is encoded." key:"up.replay" xor:"live"`
-	Segment     *time.Duration `help:"Length of segments: 2s, 4s or 6s (default 4s, of a live stream 2s)." placeholder:"DURATION" key:"up.segment"`
-	Window      *time.Duration `help:"How far back a live stream can be watched (default 30s)." placeholder:"DURATION" key:"up.window"`
-	Site        *string        `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what,live"`
-	OriginRate  *int           `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
-	Control     *int           `help:"Control group: how many of a thousand viewers only the origin serves (default 0)." name:"control-group" placeholder:"PERMILLE" key:"up.control_group_permille" group:"Experiments"`
-	Prefetch    *bool          `help:"Let the film's viewers prefetch in the background lane (default yes)." negatable:"" key:"up.prefetch" group:"Experiments"`
-	SignLive    *bool          `help:"Sign the digests of a live stream as it is published, as a packager does (default yes)." negatable:"" key:"up.sign_live" group:"Experiments"`
-	Role        *string        `help:"Role of the film's viewers to each other: full, leech, relay-only, off." placeholder:"ROLE" key:"up.role" group:"Experiments"`
-	OriginFault *string        `help:"Experiment: what the origin answers for segments: none (no fault), 404, 500, slow, late." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
+	Listen       *string  `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
+	TLSCert      *string  `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
+	TLSKey       *string  `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"tracker.key_file"`
+	Admin        *string  `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"up.admin"`
+	SeedListen   *string  `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
+	SeedAllow    []string `help:"Private addresses of viewers that the seed may send to. A range, an address, or an address and port." placeholder:"PEER" key:"seed.allow"`
+	ProbeListen  *string  `help:"Address of the network check." placeholder:"HOST:PORT" key:"probe.listen"`
+	DataDir      *string  `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
+	Open         *bool    `help:"Let any program that can reach the address join." key:"up.open"`
+	pictureFlags `set:"section=up"`
+	Site         *string `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what,live"`
+	OriginRate   *int    `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
+	Control      *int    `help:"Control group: how many of a thousand viewers only the origin serves (default 0)." name:"control-group" placeholder:"PERMILLE" key:"up.control_group_permille" group:"Experiments"`
+	Prefetch     *bool   `help:"Let the film's viewers prefetch in the background lane (default yes)." negatable:"" key:"up.prefetch" group:"Experiments"`
+	SignLive     *bool   `help:"Sign the digests of a live stream as it is published, as a packager does (default yes)." negatable:"" key:"up.sign_live" group:"Experiments"`
+	Role         *string `help:"Role of the film's viewers to each other: full, leech, relay-only, off." placeholder:"ROLE" key:"up.role" group:"Experiments"`
+	OriginFault  *string `help:"Experiment: what the origin answers for segments: none (no fault), 404, 500, slow, late." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
 }
 
 // Help is shown below the usage.
