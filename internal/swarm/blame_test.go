@@ -10,7 +10,7 @@ import (
 func crowd(n int) *Swarm {
 	members := make([]Member, n)
 	for i := range members {
-		members[i] = Member{Address: fmt.Sprint("a", i), Subnet: fmt.Sprint("s", i)}
+		members[i] = Member{Labels: Labels{Address: fmt.Sprint("a", i), Subnet: fmt.Sprint("s", i)}}
 	}
 	return joined(members...)
 }
@@ -55,7 +55,7 @@ func TestSeveralSubnetsBanAPeerForAWhile(t *testing.T) {
 func TestASubnetHasOneVote(t *testing.T) {
 	s := New()
 	for i := range 20 {
-		m := Member{ID: id(i), Role: RoleFull, Subnet: "sybils", Address: fmt.Sprint(i), Want: 8, Seen: start, Joined: start}
+		m := Member{ID: id(i), Role: RoleFull, Labels: Labels{Subnet: "sybils", Address: fmt.Sprint(i)}, Want: 8, Seen: start, Joined: start}
 		if i == 0 {
 			m.Subnet = "honest"
 		}
@@ -118,7 +118,7 @@ func TestABanFollowsAPeerThatComesBack(t *testing.T) {
 	if !meets(s, 4, 5, start) {
 		t.Error("a neighbor that was there before is banned with it")
 	}
-	back := Member{ID: id(7), Role: RoleFull, Address: "a0", Subnet: "s0", Want: 8, Seen: start, Joined: start}
+	back := Member{ID: id(7), Role: RoleFull, Labels: Labels{Address: "a0", Subnet: "s0"}, Want: 8, Seen: start, Joined: start}
 	s.Join(back)
 	if meets(s, 4, 7, start.Add(Retry)) || len(s.Introduce(id(7), 8, start)) > 0 {
 		t.Error("a new session behind the banned address is introduced")

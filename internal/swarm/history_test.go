@@ -137,7 +137,7 @@ func TestIntroductionsHoldInEveryHistory(t *testing.T) {
 func TestAPeerThatMovedMeetsOthersAnew(t *testing.T) {
 	for name, leaves := range map[string]bool{"before its socket was missed": false, "after it": true} {
 		t.Run(name, func(t *testing.T) {
-			s := joined(Member{Address: "cafe"}, Member{Address: "home"}, Member{}, Member{Address: "office"})
+			s := joined(Member{Labels: Labels{Address: "cafe"}}, Member{Labels: Labels{Address: "home"}}, Member{}, Member{Labels: Labels{Address: "office"}})
 			if got := s.Introduce(id(0), 8, start); len(got) != 3 {
 				t.Fatalf("introduced %v", ids(got))
 			}

@@ -27,16 +27,18 @@ const Retry = time.Minute
 // Range is a stretch of the presentation timeline, ms; the zero value is unknown.
 type Range struct{ From, To int64 }
 
-// Member is one viewer of the title.
-//
-// Large: all that introductions are decided by, a record without behavior.
+// Labels say what viewers have in common. They are equal or not; empty is unknown, and equal to nothing.
+type Labels struct {
+	Group, Address, Subnet, Region string
+	Subject                        string // of its token
+}
+
+// Member is one viewer of the title: what introductions are decided by.
 type Member struct {
 	ID      ID
 	Tracker ID // holds the viewer's session
 	Role    string
-	// Group, Address, Subnet, Region and Subject (of its token) are labels to be equal to or not; empty is unknown and equal to
-	// nothing.
-	Group, Address, Subnet, Region, Subject string
+	Labels
 
 	RTT       time.Duration // of the session's socket; 0 unknown
 	Range     Range
@@ -268,21 +270,26 @@ func insert(best []rank, r rank, n int) []rank {
 // rank is how good a candidate is for one member: the criteria, worked out once.
 type rank struct {
 	overlap int64
-	labels  int // a bit for each label that both share, the criterion that counts most highest
+	labels  int // Labels.shared
 	rtt     time.Duration
 	mix     uint64
 	member  *Member
 }
 
 func (m *Member) rank(o *Member) rank {
-	labels := 0
-	for _, l := range [...]struct{ a, b string }{{m.Group, o.Group}, {m.Address, o.Address}, {m.Subnet, o.Subnet}, {m.Region, o.Region}} {
-		labels <<= 1
-		if l.a != "" && l.a == l.b {
-			labels |= 1
+	return rank{overlap(m.Range, o.Range), m.Labels.shared(&o.Labels), rtt(m, o), mix(m.ID, o.ID), o}
+}
+
+// shared has a bit for each label that both have, the criterion that counts most highest.
+func (l *Labels) shared(o *Labels) int {
+	bits := 0
+	for _, one := range [...]struct{ a, b string }{{l.Group, o.Group}, {l.Address, o.Address}, {l.Subnet, o.Subnet}, {l.Region, o.Region}} {
+		bits <<= 1
+		if one.a != "" && one.a == one.b {
+			bits |= 1
 		}
 	}
-	return rank{overlap(m.Range, o.Range), labels, rtt(m, o), mix(m.ID, o.ID), o}
+	return bits
 }
 
 // compare orders two candidates, the better one first.

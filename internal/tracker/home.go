@@ -205,8 +205,8 @@ func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer
 		}
 	}
 	m := swarm.Member{
-		ID: r.Session, Tracker: r.Tracker, Role: r.Role, Group: r.Group, Address: r.Address, Subnet: r.Subnet,
-		Region: r.Region, Subject: r.Subject, Manifest: r.Manifest, Joined: now,
+		ID: r.Session, Tracker: r.Tracker, Role: r.Role, Manifest: r.Manifest, Joined: now,
+		Labels: swarm.Labels{Group: r.Group, Address: r.Address, Subnet: r.Subnet, Region: r.Region, Subject: r.Subject},
 	}
 	s.Join(m)
 	s.refresh(r, now)

@@ -138,7 +138,7 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 			introduce.Peers = append(introduce.Peers, signal.Peer{Peer: seed.id, Role: "seed"})
 		}
 		if t.home != nil {
-			t.home.Join(swarm.Member{ID: s.id, Role: m.Role, Address: s.from, Joined: t.w.now})
+			t.home.Join(swarm.Member{ID: s.id, Role: m.Role, Labels: swarm.Labels{Address: s.from}, Joined: t.w.now})
 			introduce.Peers = append(introduce.Peers, t.choose(s, m.Want-1, m.Range)...)
 		}
 		for _, id := range t.order {
