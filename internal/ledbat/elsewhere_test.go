@@ -9,22 +9,26 @@ import (
 
 // otherRoads are paths on which no constant of the controller was chosen: docs/experiments/ablation-transport.md plays each rule on
 // them, with the rule and without it.
-var otherRoads = []struct {
-	road
-	spikes bool
-}{
-	{road{"3Mbit-60ms-100KB", 3, 60_000, 100_000}, false},
-	{road{"25Mbit-24ms-120KB", 25, 24_000, 120_000}, false},
-	{road{"8Mbit-50ms-128KB-spikes", 8, 50_000, 128_000}, true},
-	{road{"5Mbit-60ms-20KB", 5, 60_000, 20_000}, false},
-	{road{"1.5Mbit-140ms-60KB", 1.5, 140_000, 60_000}, false},
-	{road{"60Mbit-30ms-300KB", 60, 30_000, 300_000}, false},
+var otherRoads = []otherRoad{
+	{road: road{"3Mbit-60ms-100KB", 3, 60_000, 100_000}},
+	{road: road{"25Mbit-24ms-120KB", 25, 24_000, 120_000}},
+	{road: road{"8Mbit-50ms-128KB-spikes", 8, 50_000, 128_000}, spikes: true},
+	{road: road{"5Mbit-60ms-20KB", 5, 60_000, 20_000}},
+	{road: road{"1.5Mbit-140ms-60KB", 1.5, 140_000, 60_000}},
+	{road: road{"60Mbit-30ms-300KB", 60, 30_000, 300_000}},
+	{road: road{"12Mbit-34ms-150KB-lossy", 12, 34_000, 150_000}, loss: 0.02},
 }
 
-// openOther opens a road, with spikes as Wi-Fi has them: 15 to 60 ms, three a second.
-func openOther(r road, spikes bool, seed uint64) (*sim, *line) {
-	s, l := r.open(seed)
-	if !spikes {
+type otherRoad struct {
+	road
+	spikes bool    // as Wi-Fi has them: 15 to 60 ms, three a second
+	loss   float64 // that no queue makes
+}
+
+func (r otherRoad) open(seed uint64) (*sim, *line) {
+	s, l := r.road.open(seed)
+	l.loss = r.loss
+	if !r.spikes {
 		return s, l
 	}
 	var until, added int64
@@ -59,7 +63,7 @@ func BenchmarkBackgroundElsewhere(b *testing.B) {
 			for b.Loop() {
 				p95, drops := map[uint64]float64{}, map[uint64]float64{}
 				report(b, "used", func(seed uint64) float64 {
-					s, l := openOther(r.road, r.spikes, seed)
+					s, l := r.open(seed)
 					s.sender(ledbat.Config{}).link(0, l, r.rtt/2)
 					u, p := share(l, 10*second, 70*second, 0), l.probe(10*second)
 					s.run(70 * second)
@@ -72,7 +76,7 @@ func BenchmarkBackgroundElsewhere(b *testing.B) {
 					report(b, map[bool]string{false: "cubic", true: "reno"}[reno], func(seed uint64) float64 {
 						var had [2]float64
 						for n := range had {
-							s, l := openOther(r.road, r.spikes, seed)
+							s, l := r.open(seed)
 							if n > 0 {
 								s.sender(ledbat.Config{}).link(1, l, r.rtt/2)
 							}
@@ -87,7 +91,7 @@ func BenchmarkBackgroundElsewhere(b *testing.B) {
 					})
 				}
 				report(b, "newcomer", func(seed uint64) float64 {
-					s, l := openOther(r.road, r.spikes, seed)
+					s, l := r.open(seed)
 					s.sender(ledbat.Config{}).link(0, l, r.rtt/2)
 					s.at(20*second, func() { s.sender(ledbat.Config{}).link(1, l, r.rtt/2) })
 					one, two := share(l, 22*second, 32*second, 0), share(l, 22*second, 32*second, 1)
@@ -102,17 +106,14 @@ func BenchmarkBackgroundElsewhere(b *testing.B) {
 // BenchmarkForegroundElsewhere plays foreground of a viewer: acks come late for a time of one to three seconds of two to six, and,
 // in the second pair of figures, a download's acknowledgements have a third of the line for half a second to two.
 func BenchmarkForegroundElsewhere(b *testing.B) {
-	for _, r := range append(append(otherRoads[:3:3], otherRoads[4]), struct {
-		road
-		spikes bool
-	}{road{"0.6Mbit-50ms-60KB", 0.6, 50_000, 60_000}, false}) {
+	for _, r := range append(append(otherRoads[:3:3], otherRoads[4]), otherRoad{road: road{"0.6Mbit-50ms-60KB", 0.6, 50_000, 60_000}}) {
 		b.Run(r.name, func(b *testing.B) {
 			for b.Loop() {
 				for _, down := range []bool{false, true} {
 					p95 := map[uint64]float64{}
 					prefix := map[bool]string{false: "", true: "down-"}[down]
 					report(b, prefix+"used", func(seed uint64) float64 {
-						u, p := foreground(r.road, r.spikes, down, seed)
+						u, p := foreground(r, down, seed)
 						p95[seed] = p
 						return u
 					})
@@ -123,8 +124,8 @@ func BenchmarkForegroundElsewhere(b *testing.B) {
 	}
 }
 
-func foreground(r road, spikes, down bool, seed uint64) (used, p95 float64) {
-	s, l := openOther(r, spikes, seed)
+func foreground(r otherRoad, down bool, seed uint64) (used, p95 float64) {
+	s, l := r.open(seed)
 	h := s.sender(ledbat.Config{})
 	h.c.Eager(true)
 	link := h.link(0, l, r.rtt/2)
@@ -163,7 +164,7 @@ func BenchmarkPiecesElsewhere(b *testing.B) {
 			for b.Loop() {
 				p95 := map[uint64]float64{}
 				report(b, "median-ms", func(seed uint64) float64 {
-					middle, most := pieces(r.road, r.spikes, seed)
+					middle, most := pieces(r, seed)
 					p95[seed] = most
 					return middle
 				})
@@ -174,8 +175,8 @@ func BenchmarkPiecesElsewhere(b *testing.B) {
 }
 
 // pieces gives how long pieces take, ms.
-func pieces(r road, spikes bool, seed uint64) (middle, p95 float64) {
-	s, l := openOther(r, spikes, seed)
+func pieces(r otherRoad, seed uint64) (middle, p95 float64) {
+	s, l := r.open(seed)
 	h := s.sender(ledbat.Config{})
 	h.c.Eager(true)
 	link := h.link(0, l, r.rtt/2)

@@ -7,7 +7,7 @@ const (
 	ceil    = "internal/ledbat/ceiling.go"
 	seeds   = "internal/ledbat/elsewhere_test.go"
 
-	roads   = "3Mbit-60ms-100KB|25Mbit-24ms-120KB|8Mbit-50ms-128KB-spikes|5Mbit-60ms-20KB|1.5Mbit-140ms-60KB|60Mbit-30ms-300KB"
+	roads   = "3Mbit-60ms-100KB|25Mbit-24ms-120KB|8Mbit-50ms-128KB-spikes|5Mbit-60ms-20KB|1.5Mbit-140ms-60KB|60Mbit-30ms-300KB|12Mbit-34ms-150KB-lossy"
 	uplinks = "3Mbit-60ms-100KB|25Mbit-24ms-120KB|8Mbit-50ms-128KB-spikes|1.5Mbit-140ms-60KB|0.6Mbit-50ms-60KB"
 )
 

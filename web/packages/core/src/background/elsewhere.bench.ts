@@ -77,6 +77,15 @@ const scenes: [name: string, sends: boolean, scene: Scene][] = [
   ]),
   ...(
     [
+      [3, 8],
+      [12, 6],
+    ] as const
+  ).flatMap(([mbit, rtt]): typeof scenes => [
+    [`short, ${mbit} Mbit/s ${rtt} ms, busy 5 to 20`, true, { mbit, rtt, busy: [5, 20, 10] }],
+    [`short, ${mbit} Mbit/s ${rtt} ms, busy 10 to 60`, true, { mbit, rtt, busy: [10, 60, 40] }],
+  ]),
+  ...(
+    [
       [2, 60],
       [15, 25],
       [40, 20],
