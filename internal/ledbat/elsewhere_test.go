@@ -233,3 +233,45 @@ func BenchmarkTCPsStartElsewhere(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkReturnElsewhere plays TCP that leaves after a minute, at five moments for each seed: how long until the host has 80 % of the
+// line, and what part of it it has in the ten seconds after TCP.
+func BenchmarkReturnElsewhere(b *testing.B) {
+	for _, r := range otherRoads {
+		b.Run(r.name, func(b *testing.B) {
+			for b.Loop() {
+				after := map[uint64]float64{}
+				report(b, "back-s", func(seed uint64) (mean float64) {
+					for n := range int64(5) {
+						back, part := returns(r, seed, 90*second+n*1_370_000)
+						mean += back / 5
+						after[seed] += part / 5
+					}
+					return mean
+				})
+				report(b, "after", func(seed uint64) float64 { return after[seed] })
+			}
+		})
+	}
+}
+
+// returns gives the time until a tenth of a second in which the host has 80 % of the line again, s, at most ten, and what part it has in ten.
+func returns(r otherRoad, seed uint64, stop int64) (back, part float64) {
+	s, l := r.open(seed)
+	s.sender(ledbat.Config{}).link(1, l, r.rtt/2)
+	tcp := s.rival(0, l, r.rtt/2)
+	s.at(30*second, tcp.pump)
+	s.at(stop, func() { tcp.on = false })
+	u := share(l, stop, stop+10*second, 1)
+	back = 10
+	last := int64(0)
+	s.every(100_000, func() {
+		had := float64(l.sent[1]-last) / 0.1 / float64(l.rate)
+		last = l.sent[1]
+		if at := float64(s.now-stop) / 1e6; at > 0 && had > 0.8 {
+			back = min(back, at)
+		}
+	})
+	s.run(stop + 10*second)
+	return back, *u
+}
