@@ -93,6 +93,13 @@ interface Pair {
   stalls: { with: number; without: number };
 }
 
+/** The share of others in a viewer's bytes. By its totals: what came before the engine was there is in no event. */
+async function fromOthers(viewer: Viewer): Promise<number> {
+  const { origin, ...rest }: Record<string, number> = (await viewer.stats()).titles[0].totals.bytes;
+  const sum = Object.values(rest).reduce((total, bytes) => total + bytes, 0);
+  return round(sum / (sum + origin!));
+}
+
 const looks = 10;
 const kinds = ['with', 'without'] as const;
 
@@ -126,12 +133,11 @@ async function pairs(rates: number[], options: PageOptions): Promise<Pair[]> {
   const choices = players.map(choice);
   const stalls = await Promise.all(viewers.map(async (viewer) => (await viewer.seen()).stalls.length));
   const told = await Promise.all(rates.map((_, i) => viewers[2 * i]!.told()));
+  const others = await Promise.all(rates.map((_, i) => fromOthers(viewers[2 * i]!)));
   unshape();
   await Promise.all(viewers.map((viewer) => viewer.close()));
   return rates.map((line, i) => {
     const both = <T>(values: T[]) => ({ with: values[2 * i]!, without: values[2 * i + 1]! });
-    const sum = { origin: 0, seed: 0, peer: 0 };
-    for (const { bytes } of told[i]!.segments) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += bytes[k];
     const bitrate = both(choices.map(({ bits, seconds }) => Math.round(bits / seconds)));
     const lost = bitrate.with < bitrate.without;
     const switches = both(choices.map((one) => one.switches));
@@ -150,7 +156,7 @@ async function pairs(rates: number[], options: PageOptions): Promise<Pair[]> {
         fetched: both(viewers.map((_, n) => fetched(begun, lines[n]!))),
       }),
       switches,
-      others: round(1 - sum.origin / (sum.origin + sum.seed + sum.peer)),
+      others: others[i]!,
       stalls: both(stalls),
     };
   });
