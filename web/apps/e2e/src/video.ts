@@ -18,7 +18,8 @@ export function playVideojs(options: PageOptions): void {
   const played: Player['played'] = [];
   let shown: TextTrackCue | undefined;
   const player = videojs(document.querySelector('video'), {
-    html5: { vhs: { limitRenditionByPlayerDimensions: false } },
+    // Chromium's own estimate, which VHS takes by default, is one of all windows, so of the lines of all viewers.
+    html5: { vhs: { limitRenditionByPlayerDimensions: false, useNetworkInformationApi: false } },
   });
   page.__videojs = player;
   videojs.log.level('off');
