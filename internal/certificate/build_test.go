@@ -386,6 +386,7 @@ func encode(tb testing.TB, v vectors) []byte {
 	list("shorts", len(v.Shorts), func(i int) any { return v.Shorts[i] })
 	list("lists", len(v.Lists), func(i int) any { return v.Lists[i] })
 	list("list_urls", len(v.ListURLs), func(i int) any { return v.ListURLs[i] })
+	list("part_urls", len(v.PartURLs), func(i int) any { return v.PartURLs[i] })
 	b.WriteString("\n}\n")
 	return b.Bytes()
 }

@@ -50,8 +50,11 @@ const (
 // MaxLife is the longest that a seed lets a certificate live.
 const MaxLife = 6 * time.Hour
 
-// MaxPackaged is the longest that a packager's certificate lives.
-const MaxPackaged = 31 * 24 * time.Hour
+// MaxPackaged is the longest that a packager's certificate lives; PartLife is how long that of a part does.
+const (
+	MaxPackaged = 31 * 24 * time.Hour
+	PartLife    = 10 * time.Minute
+)
 
 // KeyID is the first 8 bytes of SHA-256 of a public key's uncompressed point.
 type KeyID [8]byte

@@ -22,13 +22,30 @@ const (
 var ErrList = errors.New("malformed list of certificates")
 
 // ListURL is the URL of the list of a playlist: the suffix is the path's, and the query stays.
-func ListURL(playlist string) string {
-	playlist, _, _ = strings.Cut(playlist, "#")
-	path, query, has := strings.Cut(playlist, "?")
+func ListURL(playlist string) string { return behind(playlist, ListSuffix) }
+
+// PartURL is the URL of a packager's certificate of a part (spec/packaging.md, "Parts"), which has a URL of its own or is a range of
+// an object.
+func PartURL(object string, ranged bool, first, last int64) string {
+	return behind(object, PartSuffix(ranged, first, last))
+}
+
+// PartSuffix is what the path of a part has behind it in the path of its certificate.
+func PartSuffix(ranged bool, first, last int64) string {
+	if !ranged {
+		return ListSuffix
+	}
+	return fmt.Sprintf(".%d-%d%s", first, last, ListSuffix)
+}
+
+// behind is a URL with more behind its path; the query stays.
+func behind(url, more string) string {
+	url, _, _ = strings.Cut(url, "#")
+	path, query, has := strings.Cut(url, "?")
 	if has {
 		query = "?" + query
 	}
-	return path + ListSuffix + query
+	return path + more + query
 }
 
 // EncodeList writes the short certificates of one playlist, in the playlist's order. They are what Short gave.

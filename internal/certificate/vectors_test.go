@@ -33,11 +33,25 @@ type vectors struct {
 	Shorts       []vectorShort       `json:"shorts"`
 	Lists        []vectorList        `json:"lists"`
 	ListURLs     []vectorListURL     `json:"list_urls"`
+	PartURLs     []vectorPartURL     `json:"part_urls"`
 }
 
 type vectorListURL struct {
 	Playlist string `json:"playlist"`
 	List     string `json:"list"`
+}
+
+type vectorPartURL struct {
+	Object      string  `json:"object"`
+	Range       []int64 `json:"range,omitempty"` // first and last byte; none: all of the object
+	Certificate string  `json:"certificate"`
+}
+
+func (v vectorPartURL) url() string {
+	if v.Range == nil {
+		return PartURL(v.Object, false, 0, 0)
+	}
+	return PartURL(v.Object, true, v.Range[0], v.Range[1])
 }
 
 type vectorKey struct {
@@ -217,6 +231,11 @@ func TestVectors(t *testing.T) {
 	for _, c := range v.ListURLs {
 		if got := ListURL(c.Playlist); got != c.List {
 			t.Errorf("the list of %s is %s, not %s", c.Playlist, got, c.List)
+		}
+	}
+	for _, c := range v.PartURLs {
+		if got := c.url(); got != c.Certificate {
+			t.Errorf("the certificate of %s %v is %s, not %s", c.Object, c.Range, got, c.Certificate)
 		}
 	}
 	for _, c := range v.Verify {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -24,13 +25,31 @@ type span struct {
 	file   string // below the folder
 	first  int64
 	length int64
-	object int64 // bytes of the file
+	object int64 // bytes of the file; of one that grows, up to the end of the span
+	grows  bool
 
 	modified time.Time // the file, when the span was made
 }
 
+// whole says whether a file has the span, and was not written to while that was read. One that grows is written to all the time.
+func (s *span) whole(before, after fs.FileInfo) bool {
+	if s.grows {
+		return before.Size() >= s.object
+	}
+	return before.Size() == s.object && after.Size() == s.object && after.ModTime().Equal(before.ModTime())
+}
+
 // sign reads a span and issues its short certificate. buffer has readSize bytes.
 func (p *Packager) sign(ctx context.Context, s span, life time.Duration, buffer []byte) ([]byte, error) {
+	c, err := p.issue(ctx, s, life, buffer)
+	if err != nil {
+		return nil, err
+	}
+	return c.Short()
+}
+
+// issue reads a span and issues its certificate. buffer is for some pieces.
+func (p *Packager) issue(ctx context.Context, s span, life time.Duration, buffer []byte) (*certificate.Certificate, error) {
 	issued := p.Now().Truncate(time.Millisecond)
 	f, err := p.Root.Open(s.file)
 	if err != nil {
@@ -49,7 +68,7 @@ func (p *Packager) sign(ctx context.Context, s span, life time.Duration, buffer 
 	if err != nil {
 		return nil, err
 	}
-	if before.Size() != s.object || after.Size() != s.object || !after.ModTime().Equal(before.ModTime()) {
+	if !s.whole(before, after) {
 		return nil, errChanged
 	}
 	raw, err := certificate.Issue(nil, p.Key, certificate.Certificate{
@@ -63,7 +82,7 @@ func (p *Packager) sign(ctx context.Context, s span, life time.Duration, buffer 
 	if err != nil {
 		return nil, fmt.Errorf("the certificate that was made cannot be read: %w", err)
 	}
-	return c.Short()
+	return c, nil
 }
 
 // digests are those of the pieces of length bytes.

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
@@ -54,6 +53,8 @@ func (p *Packager) walk() (files []string, folders map[string]time.Time, err err
 			return p.tidy(file, d)
 		case d.Type().IsRegular() && IsPlaylist(file):
 			files = append(files, file)
+		case d.Type().IsRegular() && p.Parts && isOfPart(d.Name()):
+			return p.expire(file, d)
 		}
 		return nil
 	})
@@ -94,19 +95,32 @@ func (p *Packager) write(l List) (changed bool, err error) {
 	if err != nil || old != nil && bytes.Equal(old, list) {
 		return false, err
 	}
-	temporary := path.Join(path.Dir(file), "."+path.Base(file)+Fresh+strconv.Itoa(os.Getpid()))
-	f, err := p.Root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return false, fmt.Errorf("certify %s: %w", file, err)
-	}
-	_, err = f.Write(list)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = p.Root.Rename(temporary, file+Suffix)
-	}
-	if err != nil {
-		return false, fmt.Errorf("certify %s: write the list: %w", file, errors.Join(err, p.Root.Remove(temporary)))
+	if err := p.replace(file+Suffix, list, true); err != nil {
+		return false, fmt.Errorf("certify %s: write the list: %w", file, err)
 	}
 	return true, nil
+}
+
+// replace writes a list or a certificate as a whole: a reader gets the old one or the new one. What has to outlive the machine is to be
+// lasting.
+func (p *Packager) replace(file string, data []byte, lasting bool) error {
+	base := strings.TrimSuffix(path.Base(file), Suffix)
+	temporary := path.Join(path.Dir(file), fmt.Sprintf(".%s%s%d-%d", base, Fresh, os.Getpid(), p.fresh.Add(1)))
+	f, err := p.Root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if lasting {
+		err = errors.Join(err, f.Sync())
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = p.Root.Rename(temporary, file)
+	}
+	if err != nil {
+		return errors.Join(err, p.Root.Remove(temporary))
+	}
+	return nil
 }
 
 // Certify writes the lists of one playlist, and says whether one is another than before.
@@ -127,8 +141,10 @@ func (p *Packager) CertifyText(ctx context.Context, file string, text []byte) (p
 	return plan, changed, err
 }
 
-// Finish signs what a plan says and writes its lists.
+// Finish signs what a plan says and writes its lists, and before them the certificates of parts, which viewers ask for at once.
 func (p *Packager) Finish(ctx context.Context, plan *Plan) (changed bool, err error) {
+	broken := plan.finishParts(ctx)
+	defer func() { err = errors.Join(err, broken) }()
 	lists, err := plan.Sign(ctx)
 	for _, one := range lists {
 		if err == nil {
@@ -140,8 +156,9 @@ func (p *Packager) Finish(ctx context.Context, plan *Plan) (changed bool, err er
 	return changed, err
 }
 
-// Unlist removes the lists of a playlist that is gone.
+// Unlist removes the lists of a playlist that is gone, and the certificates of its parts.
 func (p *Packager) Unlist(file string) error {
+	left := p.dropParts(file)
 	names, err := fs.ReadDir(p.Root.FS(), path.Dir(file))
 	for _, d := range names {
 		if d.Name() != path.Base(file)+Suffix && !(isMPD(file) && strings.HasPrefix(d.Name(), path.Base(file)+".") && strings.HasSuffix(d.Name(), Suffix)) {
@@ -152,7 +169,7 @@ func (p *Packager) Unlist(file string) error {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return left
 	}
-	return err
+	return errors.Join(left, err)
 }

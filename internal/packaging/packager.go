@@ -43,6 +43,7 @@ type Settings struct {
 	Path    string        // of the folder on the site, begins and ends with /
 	Life    time.Duration // of the certificates of a playlist with an end; 0: DefaultLife
 	Again   bool          // issue anew what is signed already
+	Parts   bool          // sign the parts of low-latency playlists, too: of a packager that goes on, and removes what ends
 	Workers int           // 0: one
 	Now     func() time.Time
 }
@@ -53,9 +54,11 @@ type Packager struct {
 	keys     *certificate.KeySet
 	read     atomic.Int64
 	verified atomic.Int64 // signatures
+	fresh    atomic.Int64 // files that were begun
 
 	mu    sync.Mutex
-	known map[string]memory // guarded by mu: what was signed or verified, by playlist
+	known map[string]memory                      // guarded by mu: what was signed or verified, by playlist
+	parts map[string]map[segment.Name]signedPart // guarded by mu: parts whose certificates are there, by playlist
 }
 
 // memory is entries by name, of one key. It is replaced as a whole, never changed.
@@ -82,7 +85,7 @@ func New(s Settings) (*Packager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packager's key: %w", err)
 	}
-	return &Packager{Settings: s, keys: keys, known: map[string]memory{}}, nil
+	return &Packager{Settings: s, keys: keys, known: map[string]memory{}, parts: map[string]map[segment.Name]signedPart{}}, nil
 }
 
 // Read is how many bytes of media were read.

@@ -25,11 +25,13 @@ type Plan struct {
 	Unsaid  int      // segments left out: of other sites or folders, or objects that cannot be shared
 	Missing []string // files that are not there
 	Refused error    // representations that have no list
+	Parts   int      // that have a certificate beside them, once the plan is finished
 	Bytes   int64    // to be read
 
 	packager *Packager
 	life     time.Duration // the shortest of a list's certificates
 	lists    []*sheet
+	latest   latest
 }
 
 // sheet is one list of a plan.
@@ -136,6 +138,7 @@ func (pl *Plan) sheet(file string, media *playlist.Listed) error {
 	}
 	one := &sheet{file: file, life: life}
 	p.spans(media, pl, one)
+	pl.listParts(media)
 	pl.lists = append(pl.lists, one)
 	pl.keep(old, one)
 	return nil
@@ -246,7 +249,7 @@ func (pl *Plan) signAll(ctx context.Context) error {
 		}
 	}
 	var done sync.WaitGroup
-	for range pl.packager.Workers {
+	for range min(pl.packager.Workers, len(unsigned)) {
 		done.Go(work)
 	}
 	done.Wait()

@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// Every is how often a watched folder is looked at: a tenth of the shortest segments in use.
-const Every = 100 * time.Millisecond
+// Every is how often the playlists of a watched folder are looked at that list parts: an eighth of the shortest parts in use. The others,
+// and the folders, are looked at every everySlow: a tenth of the shortest segments.
+const (
+	Every     = 25 * time.Millisecond
+	everySlow = 4 * Every
+)
 
 // watched is what is known of one playlist.
 type watched struct {
@@ -15,6 +19,7 @@ type watched struct {
 	size     int64
 	signed   time.Time // when its list was last made
 	life     time.Duration
+	parts    bool   // it lists some
 	failure  string // of the last attempt, told once
 }
 
@@ -24,18 +29,25 @@ type watched struct {
 func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report func(file string, plan *Plan, err error)) error {
 	known := map[string]*watched{}
 	var folders map[string]time.Time
+	var slow time.Time // when all was looked at last
 	for {
-		touched := p.touched(folders)
+		all := p.Now().Sub(slow) > everySlow-Every/2
+		touched := all && p.touched(folders)
+		if all {
+			slow = p.Now()
+		}
 		if touched {
-			files, all, err := p.walk()
+			files, found, err := p.walk()
 			if err != nil {
 				return err
 			}
-			folders = all
+			folders = found
 			p.discover(known, files)
 		}
 		for file, w := range known {
-			p.look(ctx, file, w, touched, report)
+			if all || w.parts {
+				p.look(ctx, file, w, touched, report)
+			}
 		}
 		select {
 		case <-ctx.Done():
@@ -69,6 +81,7 @@ func (p *Packager) discover(known map[string]*watched, files []string) {
 		if !there[file] {
 			delete(known, file)
 			p.forget(file)
+			_ = p.dropParts(file) // what cannot be removed now is removed when it has ended
 		}
 	}
 }
@@ -97,7 +110,7 @@ func (p *Packager) look(ctx context.Context, file string, w *watched, touched bo
 	}
 	*w = watched{modified: info.ModTime(), size: info.Size(), signed: p.Now()}
 	if plan != nil {
-		w.life = plan.life
+		w.life, w.parts = plan.life, len(plan.latest.listed) > 0
 	}
 	if changed {
 		report(file, plan, nil)

@@ -13,6 +13,7 @@ import {
   parseCertificate,
   parseList,
   parseShort,
+  partUrl,
   representationUrl,
   sameContent,
   standsFor,
@@ -53,6 +54,7 @@ interface Vectors {
   shorts: { name: string; certificate: string; hex: string; outcome: string }[];
   lists: { name: string; hex: string; entries: string[] | null }[];
   list_urls: { playlist: string; list: string }[];
+  part_urls: { object: string; range?: [number, number]; certificate: string }[];
 }
 
 const vectors: Vectors = JSON.parse(
@@ -169,6 +171,10 @@ describe('vectors of certificates', () => {
 
   it.each(vectors.list_urls)('the list of $playlist', ({ playlist, list }) => {
     expect(listUrl(playlist)).toBe(list);
+  });
+
+  it.each(vectors.part_urls)('the certificate of $object $range', ({ object, range, certificate }) => {
+    expect(partUrl(object, range && { first: range[0], last: range[1] })).toBe(certificate);
   });
 
   it.each(vectors.pieces)('digests of $length bytes', async ({ length, digests }) => {

@@ -13,4 +13,4 @@ export {
   verifyCertificate,
   withdraws,
 } from './certificate.ts';
-export { listUrl, parseList, representationUrl } from './list.ts';
+export { listUrl, parseList, partUrl, representationUrl } from './list.ts';

@@ -11,6 +11,10 @@ const behind = (url: string, more: string): string =>
 /** The URL of the list of a playlist. */
 export const listUrl = (playlist: string): string => behind(playlist, 'leeway');
 
+/** The URL of a packager's certificate of a part, which has a URL of its own or is a range of an object. */
+export const partUrl = (object: string, range?: { first: number; last: number }): string =>
+  behind(object, range ? `${range.first}-${range.last}.leeway` : 'leeway');
+
 /** The name of a representation of an MPD (spec/site.md): it stands for the URL of a playlist. */
 export const representationUrl = (manifest: string, id: string): string =>
   behind(manifest, encodeURIComponent(id).replaceAll('~', '%7E').replaceAll('%', '~'));
