@@ -37,6 +37,7 @@ type certifyCmd struct {
 func (certifyCmd) Help() string {
 	return `Writes a file PLAYLIST.leeway beside each playlist, and MPD.REPRESENTATION.leeway beside each MPD: the signed digests of the segments. Copy it to the origin with the media. Viewers then
 share from the first segment on. What is signed already and has not changed is not read again.
+With --watch and --receive each part of a low-latency playlist gets a file PART.leeway, too, which goes with the part.
 
 Trackers have to know the key: put the line that --public prints into the site's configuration. Make the key once, keep it, and give
 each machine that packages the same file or a key of its own.
@@ -89,7 +90,7 @@ func (c *certifyCmd) Run(ctx context.Context, r *run) error {
 		jobs = runtime.GOMAXPROCS(0)
 	}
 	p, err := packaging.New(packaging.Settings{
-		Site: s, Key: key, Root: root, Path: c.Path, Life: c.Life, Again: c.Again || c.Stdout, Workers: jobs, Now: time.Now,
+		Site: s, Key: key, Root: root, Path: c.Path, Life: c.Life, Again: c.Again || c.Stdout, Parts: c.Watch || c.Receive != "", Workers: jobs, Now: time.Now,
 	})
 	if err != nil {
 		return cmdline.Usage(fmt.Errorf("certify: %w", err))
@@ -255,6 +256,9 @@ func told(r *run, plan *packaging.Plan) error {
 	line := fmt.Sprintf("certify %s: %d segments", plan.File, plan.Segments())
 	if plan.Kept > 0 {
 		line += fmt.Sprintf(", %d of them unchanged", plan.Kept)
+	}
+	if plan.Parts > 0 {
+		line += fmt.Sprintf(", %d parts", plan.Parts)
 	}
 	if plan.Unsaid > 0 {
 		line += fmt.Sprintf("; %d left out (another site or folder, or too long)", plan.Unsaid)

@@ -63,7 +63,7 @@ func (c *channel) start(ctx context.Context, group *servers) (stop func(), err e
 	if err != nil {
 		return nil, err
 	}
-	packager, err := packaging.New(packaging.Settings{Site: rules, Key: c.key, Root: c.origin.root, Path: c.origin.prefix, Workers: 1, Now: time.Now})
+	packager, err := packaging.New(packaging.Settings{Site: rules, Key: c.key, Root: c.origin.root, Path: c.origin.prefix, Parts: true, Workers: 1, Now: time.Now})
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)
 	}
