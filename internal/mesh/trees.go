@@ -111,12 +111,22 @@ func (m *Mesh) seek(now int64, stripe int) {
 	if t.missed > 0 {
 		below++ // another one of the same tree is as good
 	}
+	best := candidate(m, now, stripe, below)
+	if best == (ID{}) {
+		return
+	}
+	t.next, t.asked = best, now
+	m.send(best, Message{Kind: Subscribe, Stripe: stripe, Slots: uint8(min(m.uplink.slots, MaxSlots))})
+}
+
+// candidate is the best peer that can be the parent of a stripe and whose rank is below a bound; the zero ID: there is none.
+func candidate(m *Mesh, now int64, stripe int, below uint64) ID {
 	var best ID
 	var at Place
 	for _, id := range m.order {
 		p := m.peers[id]
 		place := p.places[stripe]
-		if p.until > now || id == t.parent || !m.feeds(place) || place.Rank >= below {
+		if p.until > now || id == m.trees[stripe].parent || !m.feeds(place) || place.Rank >= below {
 			continue
 		}
 		if place.Room == 0 && !outranks(m.uplink.slots, int(place.Least)) {
@@ -126,11 +136,14 @@ func (m *Mesh) seek(now int64, stripe int) {
 			best, at = id, place
 		}
 	}
-	if best == (ID{}) {
-		return
-	}
-	t.next, t.asked = best, now
-	m.send(best, Message{Kind: Subscribe, Stripe: stripe, Slots: uint8(min(m.uplink.slots, MaxSlots))})
+	return best
+}
+
+// Leads says whether the node is to be the source of a stripe: it takes children and has no parent, and no peer can be one whose tree is
+// preferred to the node's own. It can be the source if certificates reach it.
+func Leads(m *Mesh, now int64, stripe int) bool {
+	return m.uplink.slots > 0 && m.trees[stripe].parent == (ID{}) &&
+		candidate(m, now, stripe, SourceRank(m.cfg.Self, stripe, m.uplink.slots)) == (ID{})
 }
 
 // better compares two peers that could be the parent: the tree of the lower rank, the shorter path, the one with more room.

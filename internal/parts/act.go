@@ -58,6 +58,13 @@ type Ready struct {
 	Turn   uint32
 }
 
+// Certificate asks for the packager's certificate of a part to be loaded and verified: Loaded is the answer. A load of the stream that
+// still runs is given up for it.
+type Certificate struct {
+	Stream segment.ID
+	Turn   uint32
+}
+
 // Why is what a peer did.
 type Why string
 
@@ -77,10 +84,11 @@ type Blame struct {
 	Bytes int // of Unsolicited; of a BadPiece that no Check was of
 }
 
-func (Say) act()    {}
-func (Push) act()   {}
-func (Verify) act() {}
-func (Check) act()  {}
-func (Fetch) act()  {}
-func (Ready) act()  {}
-func (Blame) act()  {}
+func (Say) act()         {}
+func (Push) act()        {}
+func (Verify) act()      {}
+func (Check) act()       {}
+func (Fetch) act()       {}
+func (Ready) act()       {}
+func (Certificate) act() {}
+func (Blame) act()       {}

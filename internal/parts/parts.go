@@ -37,7 +37,7 @@ const (
 	mostPushes   = 64 // of a peer that are remembered
 	mostEarly    = 2  // of them whose data may wait for their certificate
 	mostOpen     = 16 // pieces of a peer that are there in part
-	seedSilence  = 4  // parts without a certificate after which a seed is not counted on
+	silence      = 4  // parts without a certificate after which a seed, or a packager, is not counted on
 )
 
 // Config of a node.
@@ -48,9 +48,8 @@ type Config struct {
 
 // Settings of a stream that the node follows.
 type Settings struct {
-	Slots    int   // children that a viewer takes, of all stripes together, while its uplink carries them
-	Part     int64 // how long a part plays
-	Packaged bool  // the packager's certificates come with the playlist
+	Slots int   // children that a viewer takes, of all stripes together, while its uplink carries them
+	Part  int64 // how long a part plays
 }
 
 // Content is what a verified certificate says of a part.
@@ -59,6 +58,8 @@ type Content struct {
 	Length  int
 	Digests [][32]byte
 	Raw     []byte // the certificate, to pass on
+	// Packaged: a packager has signed it, so this node can have other certificates without a seed, too.
+	Packaged bool
 }
 
 func (c *Content) same(d *Content) bool {

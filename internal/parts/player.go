@@ -11,6 +11,7 @@ type Wanted struct {
 	Deadline int64 // when the playhead gets to the part
 	RTT      int64 // to the origin
 	Rate     int64 // of the origin, bytes/s; 0: not known
+	Packaged bool  // a packager's key is known, so its certificates may be loaded
 }
 
 // player is what the player waits for, and what it has in hand.
@@ -111,11 +112,11 @@ func (y *player) look(now int64) {
 	}
 	if p.length == 0 {
 		if y.short || !y.awaitsAny() {
-			y.fetchWhole(p)
+			y.fetchWhole(now, p)
 		}
 		return
 	}
-	y.fetch(p, func(i int) bool { return y.short || !y.stream.mesh.Awaited(p.stripe(i)) })
+	y.fetch(now, p, func(i int) bool { return y.short || !y.stream.mesh.Awaited(p.stripe(i)) })
 }
 
 func (y *player) awaitsAny() bool {
@@ -183,9 +184,9 @@ func (y *player) isDue(now int64, p *part) {
 		}
 	}
 	if p.length == 0 {
-		y.fetchWhole(p)
+		y.fetchWhole(now, p)
 	} else {
-		y.fetch(p, func(int) bool { return true })
+		y.fetch(now, p, func(int) bool { return true })
 	}
 	y.stream.enough(p)
 }
@@ -200,15 +201,16 @@ func (y *player) lacks(p *part, stripe int) bool {
 	return p.length == 0
 }
 
-func (y *player) fetchWhole(p *part) {
+func (y *player) fetchWhole(now int64, p *part) {
 	if !p.whole {
 		p.whole = true
 		y.stream.node.do(Fetch{Stream: y.stream.id, Turn: p.turn})
+		y.certificate(now, p, nil)
 	}
 }
 
 // fetch asks the origin for the runs of pieces that have not come and are wanted of it.
-func (y *player) fetch(p *part, want func(i int) bool) {
+func (y *player) fetch(now int64, p *part, want func(i int) bool) {
 	if p.whole {
 		return
 	}
@@ -227,6 +229,7 @@ func (y *player) fetch(p *part, want func(i int) bool) {
 	}
 	if runs != nil {
 		y.stream.node.do(Fetch{Stream: y.stream.id, Turn: p.turn, Runs: runs})
+		y.certificate(now, p, runs)
 	}
 }
 

@@ -29,6 +29,7 @@ type part struct {
 	judged   [][]byte      // certificates that are being verified
 	whole    bool          // the origin was asked for all of it, at an unknown length
 	enough   bool          // parents were told
+	sought   bool          // the packager's certificate of it was asked for
 	missed   [stripes]bool // the parent was told to have missed it
 }
 

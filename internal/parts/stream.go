@@ -14,6 +14,7 @@ type Stream struct {
 	mesh   *mesh.Mesh
 	shelf  shelf
 	player player
+	signed packager
 	heard  int64       // when a seed's certificate came last
 	holds  map[ID]bool // peers that were told to push nothing
 }
@@ -25,7 +26,7 @@ func newStream(n *Node, id segment.ID, set Settings) *Stream {
 	if n.cfg.Seed {
 		cfg.Seed, cfg.PerStripe, cfg.Slots = true, seedChildren, seedChildren*stripes
 	}
-	s := &Stream{node: n, id: id, set: set, mesh: mesh.New(cfg), shelf: shelf{parts: map[uint32]*part{}}, heard: never, holds: map[ID]bool{}}
+	s := &Stream{node: n, id: id, set: set, mesh: mesh.New(cfg), shelf: shelf{parts: map[uint32]*part{}}, signed: packager{heard: never, loading: none}, heard: never, holds: map[ID]bool{}}
 	s.player.stream = s
 	return s
 }
@@ -48,14 +49,14 @@ func (s *Stream) lost(now int64, id ID) {
 
 // flush sends what the mesh wants to say.
 func (s *Stream) flush(now int64) {
-	s.mesh.CanSource(s.set.Packaged || s.seeded(now))
+	s.mesh.CanSource(s.signed.counts(now, s.set.Part) || s.seeded(now))
 	s.deliver(now, s.mesh.Decide(now))
 	s.hold()
 }
 
 // seeded says whether a linked seed sends certificates.
 func (s *Stream) seeded(now int64) bool {
-	if now-s.heard >= seedSilence*s.set.Part {
+	if now-s.heard >= silence*s.set.Part {
 		return false
 	}
 	for _, l := range s.node.links {
@@ -123,7 +124,7 @@ func (s *Stream) contradicted(p *part) {
 	}
 }
 
-// Certify takes a verified certificate that no peer told: the node has signed it, or it is the packager's.
+// Certify takes a certificate that the node has signed.
 func (s *Stream) Certify(now int64, turn uint32, c Content) {
 	s.certify(now, turn, &c)
 	s.flush(now)
@@ -136,10 +137,17 @@ func (s *Stream) certify(now int64, turn uint32, c *Content) bool {
 	}
 	p := s.shelf.part(turn)
 	if p.content != nil {
-		return p.content.same(c)
+		same := p.content.same(c)
+		if same && c.Packaged {
+			s.signed.heard = now
+		}
+		return same
 	}
 	if p.named != (segment.ID{}) && p.named != c.Segment || p.length > 0 && p.length != c.Length || s.shelf.elsewhere(turn, c.Segment) {
 		return false
+	}
+	if c.Packaged {
+		s.signed.heard = now
 	}
 	if p.content = c; p.length == 0 {
 		p.size(c.Length)

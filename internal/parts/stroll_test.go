@@ -22,6 +22,7 @@ type stroll struct {
 	peers map[int]*strollPeer
 	wants [][2]int // turns and pieces that the origin was asked for
 	whole []int    // turns, where it does not know the length
+	loads []int    // turns whose certificates are to be loaded
 	out   []walkStep
 }
 
@@ -76,6 +77,9 @@ func (s *stroll) see(in *words) {
 		}
 	case "push":
 		s.peers[in.int()].handed++
+	case "certificate":
+		in.int()
+		s.loads = append(s.loads, in.int())
 	case "fetch":
 		if in.int() != 1 {
 			return
@@ -95,11 +99,7 @@ func (s *stroll) see(in *words) {
 }
 
 func (s *stroll) steps(count int) []walkStep {
-	text := "alone"
-	if s.kind == packaged {
-		text = "packaged"
-	}
-	s.step("follow 1 6 500000 %s", text)
+	s.step("follow 1 6 500000")
 	for _, p := range []int{strollSeed, 2, 3, 4} {
 		s.meet(p)
 	}
@@ -111,6 +111,9 @@ func (s *stroll) steps(count int) []walkStep {
 		s.happens()
 		if len(s.pending) > 0 && s.rand.IntN(4) > 0 {
 			s.step("answer")
+		}
+		if len(s.loads) > 0 && s.rand.IntN(3) > 0 {
+			s.loaded()
 		}
 	}
 	return s.out
@@ -155,15 +158,19 @@ func (s *stroll) part() {
 		length = 0
 	}
 	s.step("listed 1 %d %d %d", s.turn, s.turn, length)
-	if s.kind == packaged {
-		s.step("certify 1 %d", s.turn)
-	}
 	left := 400_000 + s.rand.IntN(1_000_000)
 	if s.rand.IntN(5) == 0 {
 		left = 50_000
 	}
 	s.step("buffer 1 %d all", left)
-	s.step("ask 1 %d %d 40000 1000000", s.turn, s.now+left)
+	s.step("ask 1 %d %d 40000 1000000%s", s.turn, s.now+left, map[bool]string{true: " packaged"}[s.kind == packaged])
+}
+
+// loaded brings a certificate of the packager, or none.
+func (s *stroll) loaded() {
+	turn := s.loads[0]
+	s.loads = s.loads[1:]
+	s.step("loaded 1 %d%s", turn, map[bool]string{true: " none"}[s.rand.IntN(4) == 0])
 }
 
 func (s *stroll) happens() {
@@ -237,6 +244,9 @@ func (s *stroll) pushes(some int, p *strollPeer) {
 		p.pushes[turn] = p.next
 		p.next++
 		raw := walkedContent(1, turn).Raw
+		if s.kind == packaged && some != strollSeed {
+			raw = walkedPackaged(1, turn).Raw
+		}
 		if bad {
 			raw = []byte("x")
 		}

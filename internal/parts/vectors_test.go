@@ -56,6 +56,13 @@ func walkedContent(stream, turn int) Content {
 	return Content{Segment: id, Length: len(data), Digests: certificate.DigestPieces(data), Raw: binary.BigEndian.AppendUint32([]byte{'c', byte(stream)}, uint32(turn))}
 }
 
+// walkedPackaged is the same as a packager has signed it.
+func walkedPackaged(stream, turn int) Content {
+	c := walkedContent(stream, turn)
+	c.Raw[0], c.Packaged = 'p', true
+	return c
+}
+
 // walker plays steps.
 type walker struct {
 	node    *Node
@@ -83,6 +90,9 @@ func (w *words) int() int {
 	}
 	return n
 }
+
+// has takes the last word if it is there, and says whether it is this one.
+func (w *words) has(word string) bool { return len(w.left) > 0 && w.next() == word }
 
 func (w *words) bytes() []byte {
 	b, err := hex.DecodeString(w.next())
@@ -131,18 +141,23 @@ func (w *walker) stream(now int64, verb string, in *words) []string {
 	s := w.streams[id]
 	switch verb {
 	case "follow":
-		w.streams[id] = w.node.Follow(now, segment.ID{byte(id)}, Settings{Slots: in.int(), Part: int64(in.int()), Packaged: in.next() == "packaged"})
+		w.streams[id] = w.node.Follow(now, segment.ID{byte(id)}, Settings{Slots: in.int(), Part: int64(in.int())})
 	case "unfollow":
 		w.node.Unfollow(now, segment.ID{byte(id)})
 	case "listed":
 		turn, named := in.int(), in.int()
 		segmentID, _ := walked(id, named)
 		s.Listed(now, uint32(turn), segmentID, in.int())
-	case "certify":
-		turn := in.int()
-		s.Certify(now, uint32(turn), walkedContent(id, turn))
 	case "ask":
-		s.Ask(now, uint32(in.int()), Wanted{Deadline: int64(in.int()), RTT: int64(in.int()), Rate: int64(in.int())})
+		s.Ask(now, uint32(in.int()), Wanted{Deadline: int64(in.int()), RTT: int64(in.int()), Rate: int64(in.int()), Packaged: in.has("packaged")})
+	case "loaded":
+		a := Certificate{segment.ID{byte(id)}, uint32(in.int())}
+		c := walkedPackaged(id, int(a.Turn))
+		if in.has("none") {
+			w.node.Loaded(now, a, nil)
+		} else {
+			w.node.Loaded(now, a, &c)
+		}
 	case "leave":
 		s.Leave()
 	case "origin":
@@ -173,8 +188,9 @@ func (w *walker) answer(now int64) (out []string) {
 		w.pending = w.pending[1:]
 		switch a := a.(type) {
 		case Verify:
-			if len(a.Raw) == 6 && a.Raw[0] == 'c' {
-				w.node.Certified(now, a, walkedContent(int(a.Raw[1]), int(binary.BigEndian.Uint32(a.Raw[2:]))))
+			made := map[bool]func(stream, turn int) Content{true: walkedPackaged, false: walkedContent}
+			if len(a.Raw) == 6 && (a.Raw[0] == 'c' || a.Raw[0] == 'p') {
+				w.node.Certified(now, a, made[a.Raw[0] == 'p'](int(a.Raw[1]), int(binary.BigEndian.Uint32(a.Raw[2:]))))
 			} else {
 				w.node.Refused(now, a)
 			}
@@ -215,6 +231,8 @@ func writeWalked(a Act) string {
 		return out
 	case Ready:
 		return fmt.Sprintf("ready %d %d", a.Stream[0], a.Turn)
+	case Certificate:
+		return fmt.Sprintf("certificate %d %d", a.Stream[0], a.Turn)
 	case Blame:
 		return fmt.Sprintf("blame %d %s %d", a.From[0], a.Why, a.Bytes)
 	}
@@ -313,7 +331,7 @@ func TestWalks(t *testing.T) {
 			}
 		}
 	}
-	for _, verb := range []string{"say", "push", "verify", "check", "fetch", "ready", "blame", "next", "has"} {
+	for _, verb := range []string{"say", "push", "verify", "check", "fetch", "ready", "certificate", "blame", "next", "has"} {
 		if verbs[verb] == 0 {
 			t.Errorf("no walk has the node %s anything", verb)
 		}
