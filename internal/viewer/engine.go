@@ -117,11 +117,15 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 
 func (e *engine) newStreams() *streams {
 	return &streams{
-		shared: e.shared, site: e.host.rules.Name(), self: e.host.self, uploads: e.host.uploads, drop: e.drop, fresh: &e.freshness, tracks: map[int]*followed{},
+		shared: e.shared, self: e.host.self, uploads: e.host.uploads, drop: e.drop, fresh: &e.freshness, tracks: map[int]*followed{},
 		capped: e.pacing.uploader.Background.Kbps,
-		verify: func(c *certificate.Certificate) error {
-			v := e.verification
-			return v.keys.Verify(c, v.site, c.Name, v.now(), v.revoked)
+		certs: &partCertificates{
+			shared: e.shared, site: e.host.rules.Name(), figures: &e.verification.lists.figures,
+			wanted: func() bool { return e.sharing() && e.verification.lists.wanted() },
+			verify: func(c *certificate.Certificate) error {
+				v := e.verification
+				return v.keys.Verify(c, v.site, c.Name, v.now(), v.revoked)
+			},
 		},
 		agrees: e.verification.agreement.agrees, differs: e.verification.contradicted,
 	}

@@ -19,12 +19,15 @@ const (
 	listFirst = 2 * time.Second // so long the first load of a list is waited for
 )
 
-// ListFigures count the loads of lists, and what came of them.
+// ListFigures count the loads of what packagers have signed, and what came of them.
 type ListFigures struct {
 	Loaded    int   `json:"loaded"`
-	Failed    int   `json:"failed"` // not there, no list, too long
-	Bytes     int64 `json:"bytes"`
+	Failed    int   `json:"failed"`    // not there, no list, too long
+	Bytes     int64 `json:"bytes"`     // of both
 	Completed int   `json:"completed"` // certificates made of a list and of what the origin sent
+
+	Parts       int `json:"parts"`        // certificates of parts that were loaded
+	PartsMissed int `json:"parts_missed"` // not there, or of no use
 }
 
 // lists are what packagers have signed of the playlists that are played. They are loaded beside the media, one at a time.

@@ -63,7 +63,9 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 		} else {
 			f.stream.Buffer(now, left.Microseconds(), false)
 		}
-		f.stream.Ask(now, r.turn, parts.Wanted{Deadline: now + left.Microseconds(), RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8)})
+		f.stream.Ask(now, r.turn, parts.Wanted{
+			Deadline: now + left.Microseconds(), RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8), Packaged: s.certs.wanted(),
+		})
 	})
 	if l.unmeasured(s.line) {
 		s.fetch(f, nil)

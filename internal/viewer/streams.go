@@ -21,11 +21,10 @@ const children = 8
 // streams is a viewer's part in low-latency streams: what internal/parts says is done here, to links, to the origin and to the player.
 type streams struct {
 	*shared
-	site    string
 	self    func() swarm.ID
 	uploads func() bool
 	capped  func() int64 // what the site lets it send, kbit/s; 0: any
-	verify  func(*certificate.Certificate) error
+	certs   *partCertificates
 	drop    func(r *remote, reason peer.CloseReason, why peer.ByeReason)
 	fresh   *freshness
 	agrees  func() // the origin sends what a certificate says
@@ -47,6 +46,8 @@ type followed struct {
 	load     *partLoad                 // that the player waits for; nil: for none
 	differs  map[uint32]bool           // turns of which the origin has sent something else than was signed
 	lost     int                       // parents of its trees, as of the last report of a part
+
+	certifying func() // takes back the load of a packager's certificate that runs; nil: none does
 }
 
 // with hands the node to f, and does what is to be done then.
@@ -154,6 +155,8 @@ func (s *streams) act(a parts.Act) {
 		default:
 			s.ready(f)
 		}
+	case parts.Certificate:
+		s.certs.load(s, a)
 	case parts.Blame:
 		s.blame(a)
 	}
@@ -172,7 +175,7 @@ func (s *streams) of(id segment.ID) *followed {
 func (s *streams) judge(a parts.Verify) {
 	c, err := certificate.Parse(a.Raw)
 	if err == nil {
-		err = s.verify(c)
+		err = s.certs.verify(c)
 	}
 	if r := s.remote(a.From); r != nil && slices.Contains(dishonest, certificate.OutcomeOf(err)) {
 		s.drop(r, peer.CloseProtocol, peer.ByeProtocolError)
@@ -181,7 +184,7 @@ func (s *streams) judge(a parts.Verify) {
 		s.node.Refused(s.nowUs(), a)
 		return
 	}
-	s.node.Certified(s.nowUs(), a, parts.Content{Segment: segment.NewID(s.site, c.Name), Length: int(c.Length), Digests: c.Digests, Raw: a.Raw})
+	s.node.Certified(s.nowUs(), a, s.certs.content(c))
 }
 
 // check compares the digest of a piece; of the origin's at once, for the player may wait for nothing else.
@@ -269,6 +272,7 @@ func (s *streams) leave(track int) {
 		return
 	}
 	delete(s.tracks, track)
+	f.giveUp()
 	if f.load != nil {
 		s.fetch(f, nil)
 	}

@@ -1,0 +1,94 @@
+package viewer
+
+import (
+	"errors"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/parts"
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// mostCertificate is the longest certificate of a part that is loaded, bytes.
+const mostCertificate = 8192
+
+var errLongCertificate = errors.New("a certificate of a part is not so long")
+
+// partCertificates verifies the certificates of parts, and loads those of the packager (spec/packaging.md, "Parts"). The node says when.
+type partCertificates struct {
+	*shared
+	site    string
+	wanted  func() bool // a packager's key is known, and this viewer shares
+	verify  func(*certificate.Certificate) error
+	figures *ListFigures
+}
+
+// load loads the certificate of the part that the player of a stream waits for.
+func (c *partCertificates) load(s *streams, a parts.Certificate) {
+	f := s.of(a.Stream)
+	if f == nil || f.load == nil || f.load.turn != a.Turn {
+		return // the node has given the part up, and counts a load that is never answered
+	}
+	f.giveUp()
+	ref := f.load.Reference
+	over, seen := false, &looks{}
+	stop := func() {}
+	end := func(data []byte, err error) {
+		if over {
+			return
+		}
+		over, f.certifying = true, nil
+		content := c.take(ref, data, err)
+		s.with(func(n *parts.Node, now int64) { n.Loaded(now, a, content) })
+	}
+	f.certifying = func() {
+		over, f.certifying = true, nil
+		stop()
+	}
+	stop = c.line.origin.Get(Fetch{URL: certificate.PartURL(ref.URL, ref.Ranged, ref.First, ref.Last)}, func(n int64) {
+		more := int(seen.note(n, c.loop.Now()))
+		c.loop.Post(func() {
+			if c.line.others(more); n > mostCertificate && !over {
+				stop()
+				end(nil, errLongCertificate)
+			}
+		})
+	}, func(got Fetched, err error) { c.loop.Post(func() { end(got.Data, err) }) })
+}
+
+// giveUp gives up the load that runs.
+func (f *followed) giveUp() {
+	if f.certifying != nil {
+		f.certifying()
+	}
+}
+
+// take is what a certificate says that was loaded for a part; nil: it is none of a packager that verifies.
+func (c *partCertificates) take(ref Reference, data []byte, err error) *parts.Content {
+	id, named := c.segments.id(ref)
+	if err == nil && len(data) <= mostCertificate && named {
+		if cert := c.judged(data); cert != nil && cert.Alg == certificate.Packager && segment.NewID(c.site, cert.Name) == id {
+			c.figures.Parts++
+			c.figures.Bytes += int64(len(data))
+			content := c.content(cert)
+			return &content
+		}
+	}
+	c.figures.PartsMissed++
+	return nil
+}
+
+// judged is a certificate that verifies; nil: it does not.
+func (c *partCertificates) judged(raw []byte) *certificate.Certificate {
+	cert, err := certificate.Parse(raw)
+	if err != nil || c.verify(cert) != nil {
+		return nil
+	}
+	return cert
+}
+
+// content is what a certificate says of a part.
+func (c *partCertificates) content(cert *certificate.Certificate) parts.Content {
+	return parts.Content{
+		Segment: segment.NewID(c.site, cert.Name), Length: int(cert.Length), Digests: cert.Digests, Raw: cert.Bytes(), Packaged: cert.Alg == certificate.Packager,
+	}
+}
