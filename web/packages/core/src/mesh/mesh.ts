@@ -12,6 +12,7 @@ import {
   fed,
   feeds,
   grow,
+  leads,
   newTree,
   orphaned,
   placeOf,
@@ -146,6 +147,11 @@ export class Mesh {
   /** Whether a part's pieces of a stripe are waited for: a peer sends them that has kept its word before. */
   awaited(stripe: number): boolean {
     return this.state.trees[stripe]!.parent !== undefined;
+  }
+
+  /** Whether the node is to be the source of a stripe, if certificates reach it. */
+  leads(now: number, stripe: number): boolean {
+    return leads(this.state, now, stripe);
   }
 
   /** The peers that pieces of a stripe are pushed to. */

@@ -213,24 +213,39 @@ export const expire = (m: State, now: number, stripe: number): void => {
 export const seek = (m: State, now: number, stripe: number): void => {
   const t = m.trees[stripe]!;
   if (t.next !== undefined) return;
-  const own = placeOf(m, stripe).rank;
+  // While the parent misses parts, another one of the same tree is as good.
+  const best = candidate(m, now, stripe, placeOf(m, stripe).rank + (t.missed > 0 ? 1 : 0));
+  if (best === undefined) return;
+  t.next = best;
+  t.asked = now;
+  subscribe(m, best, stripe);
+};
+
+/** The best peer that can be the parent of a stripe and whose rank is below a bound. */
+const candidate = (m: State, now: number, stripe: number, below: number): string | undefined => {
   let best: string | undefined;
   let at = nowhere;
   for (const id of m.order) {
     const { places, until } = m.peers.get(id)!;
     const place = places[stripe]!;
-    if (until > now || id === t.parent || !feeds(m, place)) continue;
-    // While the parent misses parts, another one of the same tree is as good.
-    if (t.missed > 0 ? place.rank > own : place.rank >= own) continue;
+    if (until > now || id === m.trees[stripe]!.parent || !feeds(m, place) || place.rank >= below) continue;
     if (place.room === 0 && !outranks(m.uplink.slots, place.least)) continue;
     if (best !== undefined && !better(place, at)) continue;
     best = id;
     at = place;
   }
-  if (best === undefined) return;
-  t.next = best;
-  t.asked = now;
-  subscribe(m, best, stripe);
+  return best;
+};
+
+/**
+ * Whether the node is to be the source of a stripe: it takes children and has no parent, and no peer can be one whose tree is preferred
+ * to the node's own. It can be the source if certificates reach it.
+ */
+export const leads = (m: State, now: number, stripe: number): boolean => {
+  const { slots } = m.uplink;
+  const { parent } = m.trees[stripe]!;
+  const own = sourceRank(m.config.self, stripe, slots);
+  return slots > 0 && parent === undefined && candidate(m, now, stripe, own) === undefined;
 };
 
 /** Compares two peers that could be the parent: the tree of the lower rank, the shorter path, the one with more room. Of two that are alike the first one, of the lower ID, stays. */

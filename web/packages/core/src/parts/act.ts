@@ -52,5 +52,10 @@ export type Act =
   | { do: 'fetch'; stream: string; turn: number; runs: Run[] }
   /** All of the part that the player waits for has come: `bytes` has it. */
   | { do: 'ready'; stream: string; turn: number }
+  /**
+   * Asks for the packager's certificate of a part to be loaded and verified: `loaded` is the answer. A load of the stream that still runs
+   * is given up for it.
+   */
+  | { do: 'certificate'; stream: string; turn: number }
   /** What a peer did that the owner counts, or ends the link for. Bytes are of `unsolicited`, or of a `bad-piece` that no check was of. */
   | { do: 'blame'; from: string; why: Why; bytes: number };

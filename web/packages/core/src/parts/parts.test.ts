@@ -83,7 +83,7 @@ test('what is held of peers that say and send what they like stays within its bo
       const node = new Node(id(1));
       node.linked(seed, true);
       node.linked(other, false);
-      const s = node.follow(0, stream, { slots: 8, part: 500_000, packaged: false });
+      const s = node.follow(0, stream, { slots: 8, part: 500_000 });
       for (const from of [seed, other]) node.heard(0, from, { type: 'follow', stream, on: true });
       s.listed(0, 20, id(120), length);
       for (const from of [seed, other])
@@ -101,7 +101,7 @@ test('what is held of peers that say and send what they like stays within its bo
         } else if ('heard' in does) node.heard(now, from, does.heard);
         else if ('listed' in does) {
           s.listed(now, does.listed, id(100 + does.listed), length);
-          s.ask(now, does.listed, { deadline: now + 1_000_000, rtt: 100_000, rate: 1_000_000 });
+          s.ask(now, does.listed, { deadline: now + 1_000_000, rtt: 100_000, rate: 1_000_000, packaged: true });
         } else {
           const request = pushedId(does.push, does.piece);
           const payload = new Uint8Array(pieceLength(length, does.piece) / (does.half ? 2 : 1));
@@ -111,7 +111,7 @@ test('what is held of peers that say and send what they like stays within its bo
           for (const a of acts) {
             if (a.do === 'verify' && a.raw[0] === a.turn) {
               const digests = new Uint8Array(32 * Math.ceil(length / 16_384));
-              node.certified(now, a, { segment: id(100 + a.turn), length, digests, raw: a.raw });
+              node.certified(now, a, { segment: id(100 + a.turn), length, digests, raw: a.raw, alg: 1 });
             } else if (a.do === 'verify') node.certified(now, a);
             // The last piece is wrong.
             else if (a.do === 'check') node.checked(now, a, a.piece < 3);

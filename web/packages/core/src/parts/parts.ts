@@ -10,6 +10,7 @@ import type { DataMessage } from '../protocol/peer.ts';
 import type { Act, Check, Verify } from './act.ts';
 import { announced, arrives, judged, type Receiver } from './arrive.ts';
 import { Link } from './link.ts';
+import { loaded } from './packager.ts';
 import { due } from './player.ts';
 import { enoughOf, hand, waited } from './push.ts';
 import { type Content, grace, maxStreams } from './shelf.ts';
@@ -157,6 +158,15 @@ export class Node implements Receiver {
   /** The certificate of a `Verify` is valid, or it is not. */
   certified(now: number, v: Verify, c?: Content): void {
     judged(this, now, v, c);
+  }
+
+  /** Takes what came of a certificate that was to be loaded: what it says, if it is verified and the packager's. */
+  loaded(now: number, stream: string, turn: number, c?: Content): void {
+    const s = this.streams.get(stream);
+    if (s?.signed.loading !== turn) return;
+    s.signed.loading = undefined;
+    loaded(s, now, !!c && s.certified(now, turn, c));
+    s.flush(now);
   }
 
   /** Takes the outcome of a `Check`. */

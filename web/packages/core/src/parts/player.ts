@@ -4,6 +4,7 @@ import { dueAt } from '../mesh/mesh.ts';
 import { stripes } from '../protocol/parts.ts';
 import { pieceLength } from '../segment/segment.ts';
 import type { Run } from './act.ts';
+import { wantCertificate } from './packager.ts';
 import { lacks, type Part } from './shelf.ts';
 import { type State, stripeIn } from './state.ts';
 
@@ -17,9 +18,9 @@ export const look = (s: State, now: number): void => {
   if (now >= due(s)) {
     isDue(s, now, p);
   } else if (p.length === 0) {
-    if (s.short || !all.some((stripe) => s.mesh.awaited(stripe))) fetchWhole(s, p);
+    if (s.short || !all.some((stripe) => s.mesh.awaited(stripe))) fetchWhole(s, now, p);
   } else {
-    fetch(s, p, (i) => s.short || !s.mesh.awaited(stripeIn(p, i)));
+    fetch(s, now, p, (i) => s.short || !s.mesh.awaited(stripeIn(p, i)));
   }
 };
 
@@ -55,19 +56,24 @@ const isDue = (s: State, now: number, p: Part): void => {
     p.missed[stripe] = true;
     s.mesh.missed(now, stripe);
   }
-  if (p.length === 0) fetchWhole(s, p);
-  else fetch(s, p, () => true);
+  if (p.length === 0) fetchWhole(s, now, p);
+  else fetch(s, now, p, () => true);
   enough(s, p);
 };
 
-const fetchWhole = (s: State, p: Part): void => {
+const fetchWhole = (s: State, now: number, p: Part): void => {
   if (p.whole) return;
   p.whole = true;
-  s.owner.do({ do: 'fetch', stream: s.id, turn: p.turn, runs: [] });
+  begin(s, now, p, []);
+};
+
+const begin = (s: State, now: number, p: Part, runs: Run[]): void => {
+  s.owner.do({ do: 'fetch', stream: s.id, turn: p.turn, runs });
+  wantCertificate(s, now, p, runs);
 };
 
 /** Asks the origin for the runs of pieces that have not come and are wanted of it. */
-const fetch = (s: State, p: Part, want: (i: number) => boolean): void => {
+const fetch = (s: State, now: number, p: Part, want: (i: number) => boolean): void => {
   if (p.whole) return;
   const runs: Run[] = [];
   for (const [i, pc] of p.pieces.entries()) {
@@ -77,7 +83,7 @@ const fetch = (s: State, p: Part, want: (i: number) => boolean): void => {
     if (run?.last === i - 1) run.last = i;
     else runs.push({ first: i, last: i });
   }
-  if (runs.length) s.owner.do({ do: 'fetch', stream: s.id, turn: p.turn, runs });
+  if (runs.length) begin(s, now, p, runs);
 };
 
 /** Tells the parents, once, that nothing more of a part is wanted. */

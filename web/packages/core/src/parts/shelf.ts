@@ -27,6 +27,8 @@ export interface Content {
   digests: Uint8Array;
   /** The certificate, to pass on. */
   raw: Uint8Array;
+  /** 1: a seed has signed it; 2: a packager. */
+  alg: number;
 }
 
 export const sameContent = (c: Content, d: Content): boolean =>
@@ -65,6 +67,8 @@ export interface Part {
   whole: boolean;
   /** Parents were told. */
   enough: boolean;
+  /** The packager's certificate of it was asked for. */
+  sought?: boolean;
   /** Stripes of which the parent was told to have missed it. */
   missed: boolean[];
 }

@@ -31,8 +31,6 @@ export interface Settings {
   slots: number;
   /** How long a part plays. */
   part: number;
-  /** The packager's certificates come with the playlist. */
-  packaged: boolean;
 }
 
 /** What the player's request for a part bears. */
@@ -43,6 +41,22 @@ export interface Wanted {
   rtt: number;
   /** Of the origin, bytes/s; 0: not known. */
   rate: number;
+  /** A packager's key is known, so its certificates may be loaded. */
+  packaged: boolean;
+}
+
+/** What is known of the packager's certificates of a stream's parts. */
+export interface Packager {
+  /** When one came last that counts. */
+  heard: number;
+  /** The turn of the part whose certificate is being loaded, */
+  loading?: number | undefined;
+  /** and when that began. */
+  since: number;
+  /** In a row. */
+  misses: number;
+  /** Nothing is loaded before. */
+  again: number;
 }
 
 /** A stream that the node follows. */
@@ -52,6 +66,7 @@ export interface State {
   readonly set: Settings;
   readonly mesh: Mesh;
   readonly shelf: Shelf;
+  readonly signed: Packager;
   /** When a seed's certificate came last. */
   heard: number;
   /** Peers that were told to push nothing. */

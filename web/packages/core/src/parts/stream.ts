@@ -6,18 +6,17 @@ import { stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 import type { Check } from './act.ts';
 import { keyOf } from './link.ts';
+import { cameSigned, newPackager, silence, vouches } from './packager.ts';
 import { hold, look } from './player.ts';
 import { heads, push } from './push.ts';
 import { type Content, maxPart, type Part, Shelf, sameContent, size } from './shelf.ts';
 import { type Owner, type Settings, type State, stripeIn, type Wanted } from './state.ts';
 
-/** Parts without a certificate after which a seed is not counted on. */
-const seedSilence = 4;
-
 export class Stream implements State {
   readonly mesh: Mesh;
   readonly shelf = new Shelf();
   readonly holds = new Set<string>();
+  readonly signed = newPackager();
   heard = Number.NEGATIVE_INFINITY;
   asked: State['asked'];
   short = false;
@@ -45,7 +44,7 @@ export class Stream implements State {
 
   /** Sends what the mesh wants to say. */
   flush(now: number): void {
-    this.mesh.canSource(this.set.packaged || this.seeded(now));
+    this.mesh.canSource(vouches(this, now) || this.seeded(now));
     this.deliver(now, this.mesh.decide(now));
     hold(this);
   }
@@ -58,7 +57,7 @@ export class Stream implements State {
 
   /** Whether a linked seed sends certificates. */
   private seeded(now: number): boolean {
-    return now - this.heard < seedSilence * this.set.part && [...this.owner.links.values()].some((l) => l.seed);
+    return now - this.heard < silence * this.set.part && [...this.owner.links.values()].some((l) => l.seed);
   }
 
   deliver(now: number, sends: Send[]): void {
@@ -113,9 +112,14 @@ export class Stream implements State {
   certified(now: number, turn: number, c: Content): boolean {
     if (!this.shelf.near(turn) || c.length > maxPart || c.digests.length !== 32 * pieceCount(c.length)) return false;
     const p = this.shelf.part(turn);
-    if (p.content) return sameContent(p.content, c);
+    if (p.content) {
+      const same = sameContent(p.content, c);
+      if (same) cameSigned(this, now, c);
+      return same;
+    }
     if ((p.named ?? c.segment) !== c.segment || (p.length > 0 && p.length !== c.length)) return false;
     if (this.shelf.elsewhere(turn, c.segment)) return false;
+    cameSigned(this, now, c);
     p.content = c;
     if (p.length === 0) size(p, c.length);
     heads(this, p);

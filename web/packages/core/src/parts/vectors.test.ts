@@ -32,17 +32,19 @@ const pieceOf = (data: Uint8Array, i: number) =>
   data.subarray(i * pieceSize, i * pieceSize + pieceLength(data.length, i));
 
 const contents = new Map<string, Content>();
-const content = (stream: number, turn: number): Content => {
-  const known = contents.get(`${stream} ${turn}`) ?? newContent(stream, turn);
-  contents.set(`${stream} ${turn}`, known);
+const content = (stream: number, turn: number, alg = 1): Content => {
+  const key = `${stream} ${turn} ${alg}`;
+  const known = contents.get(key) ?? newContent(stream, turn, alg);
+  contents.set(key, known);
   return known;
 };
 
-const newContent = (stream: number, turn: number): Content => {
+/** What a seed has signed of a part, or a packager: the certificate of the walks begins with c, or with p. */
+const newContent = (stream: number, turn: number, alg: number): Content => {
   const { segment, data } = walked(stream, turn);
   const digests = Array.from({ length: pieceCount(data.length) }, (_, i) => sha256(pieceOf(data, i)));
-  const raw = new Uint8Array([0x63, stream, ...bytesOf(turn)]);
-  return { segment, length: data.length, digests: new Uint8Array(Buffer.concat(digests)), raw };
+  const raw = new Uint8Array([alg === 2 ? 0x70 : 0x63, stream, ...bytesOf(turn)]);
+  return { segment, length: data.length, digests: new Uint8Array(Buffer.concat(digests)), raw, alg };
 };
 
 const readSaid = (verb: string, of: string, rest: string[]): PartsMessage => {
@@ -97,7 +99,8 @@ const written = (a: Act): string => {
     case 'fetch':
       return ['fetch', firstOf(a.stream), a.turn, ...a.runs.map((r) => `${r.first}-${r.last}`)].join(' ');
     case 'ready':
-      return `ready ${firstOf(a.stream)} ${a.turn}`;
+    case 'certificate':
+      return `${a.do} ${firstOf(a.stream)} ${a.turn}`;
     case 'blame':
       return `blame ${firstOf(a.from)} ${a.why} ${a.bytes}`;
   }
@@ -135,23 +138,20 @@ class Walker {
     const s = this.streams.get(id)!;
     const [a = 0, b = 0, c = 0, d = 0] = rest.map(Number);
     switch (verb) {
-      case 'follow': {
-        const set = { slots: a, part: b, packaged: rest[2] === 'packaged' };
-        this.streams.set(id, this.node.follow(now, hex(id), set));
+      case 'follow':
+        this.streams.set(id, this.node.follow(now, hex(id), { slots: a, part: b }));
         break;
-      }
       case 'unfollow':
         this.node.unfollow(now, hex(id));
         break;
       case 'listed':
         s.listed(now, a, walked(id, b).segment, c);
         break;
-      case 'certify':
-        s.certified(now, a, content(id, a));
-        s.flush(now);
-        break;
       case 'ask':
-        s.ask(now, a, { deadline: b, rtt: c, rate: d });
+        s.ask(now, a, { deadline: b, rtt: c, rate: d, packaged: rest[4] === 'packaged' });
+        break;
+      case 'loaded':
+        this.node.loaded(now, hex(id), a, rest[1] === 'none' ? undefined : content(id, a, 2));
         break;
       case 'leave':
         s.leave();
@@ -177,8 +177,12 @@ class Walker {
     const out: string[] = [];
     for (let a = this.pending.shift(); a; a = this.pending.shift()) {
       if (a.do === 'check') this.node.checked(now, a, toHex(sha256(a.data)) === toHex(a.digest));
-      else if (a.raw.length === 6 && a.raw[0] === 0x63)
-        this.node.certified(now, a, content(a.raw[1]!, Number.parseInt(toHex(a.raw.subarray(2)), 16)));
+      else if (a.raw.length === 6 && (a.raw[0] === 0x63 || a.raw[0] === 0x70))
+        this.node.certified(
+          now,
+          a,
+          content(a.raw[1]!, Number.parseInt(toHex(a.raw.subarray(2)), 16), a.raw[0] === 0x70 ? 2 : 1),
+        );
       else this.node.certified(now, a);
       out.push(...this.acts());
     }

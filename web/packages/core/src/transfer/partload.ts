@@ -33,6 +33,8 @@ export interface Followed {
   differs: Set<number>;
   /** and the comparisons that run. */
   checking: Promise<unknown>;
+  /** The load of a packager's certificate that runs. */
+  certifying?: AbortController | undefined;
 }
 
 /** A request of the player. */
@@ -60,6 +62,8 @@ export interface PartLoadsHost {
   idOf(ref: Pick<SegmentRef, 'url' | 'range'>): Promise<string | undefined>;
   /** Follows the stream that a request is of, and no other of its track. */
   follow(request: SegmentRequest, url: string, id: string, partUs: number): Followed;
+  /** A packager's key is known. */
+  packaged(): boolean;
   freshness: Pick<Freshness, 'dated' | 'looked'>;
   hand: Loads['hand'];
   /** Does something with a stream, if it is still followed. */
@@ -239,7 +243,8 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
       stream.buffer(now, l.looks || spare(request, left) < leastSpare ? 0 : left, false);
       const rtt = line.timeUs(1);
       const rate = Math.floor((line.estimate() ?? 0) / 8);
-      stream.ask(now, turn, { deadline: now + left, rtt: rtt < 0 ? unknownAnswerUs : rtt, rate });
+      const packaged = !!request.beside && host.packaged();
+      stream.ask(now, turn, { deadline: now + left, rtt: rtt < 0 ? unknownAnswerUs : rtt, rate, packaged });
     });
   };
 

@@ -3,14 +3,14 @@
  * of its own, which `nodescript.ts` has come.
  */
 
-import { sameBytes } from '../certificate/index.ts';
+import { partUrl, sameBytes } from '../certificate/index.ts';
 import type { Act, Check, Verify } from '../parts/act.ts';
 import { Node } from '../parts/parts.ts';
 import type { Loading } from '../playback.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { decodeParts, encodeParts, stripes } from '../protocol/parts.ts';
 import { byeBadPiece, byeProtocolError, type DataMessage } from '../protocol/peer.ts';
-import { createPartLoads, type Followed, type PartLoadsHost } from './partload.ts';
+import { createPartLoads, type Followed, type PartLoad, type PartLoadsHost } from './partload.ts';
 import type { Peer } from './ports.ts';
 import type { Shared } from './shared.ts';
 import type { Verification } from './verification.ts';
@@ -22,7 +22,7 @@ export interface StreamsHost {
   uploads(): boolean;
   /** What the site lets it send, kbit/s; 0 or undefined: any. */
   capped(): number | undefined;
-  verification: Pick<Verification, 'judge' | 'agrees'>;
+  verification: Pick<Verification, 'judge' | 'agrees' | 'keys'>;
   freshness: PartLoadsHost['freshness'];
   hand: PartLoadsHost['hand'];
 }
@@ -47,6 +47,8 @@ export type CreateStreams = (shared: Shared, host: StreamsHost) => Streams;
 const children = 8;
 /** Turns that are remembered. */
 const mostKnown = 64;
+/** The longest certificate of a part that is loaded, bytes. */
+const mostCertificate = 8192;
 
 export const createStreams: CreateStreams = (shared, host) => {
   const { clock, crypto, stats, line, segments, nowUs, settled } = shared;
@@ -97,6 +99,7 @@ export const createStreams: CreateStreams = (shared, host) => {
     else if (a.do === 'verify') settled(judge(a));
     else if (a.do === 'check') check(a);
     else if (a.do === 'blame') blame(a);
+    else if (a.do === 'certificate') settled(certificate(a));
     else serve(a);
   };
 
@@ -125,6 +128,34 @@ export const createStreams: CreateStreams = (shared, host) => {
     const c = peer && (await verification.judge(peer, a.raw));
     const content = c && { ...c, segment: await segments.idOf(c.name) };
     during((now) => node.certified(now, a, content));
+  };
+
+  /** Loads the packager's certificate of the part that the player waits for (spec/packaging.md). */
+  const certificate = async ({ stream, turn }: Act & { do: 'certificate' }) => {
+    const f = of(stream);
+    const l = f?.load;
+    if (!f || l?.turn !== turn) return;
+    f.certifying?.abort();
+    const abort = new AbortController();
+    f.certifying = abort;
+    const content = await packaged(l, abort).catch(() => undefined);
+    if (f.certifying !== abort) return;
+    f.certifying = undefined;
+    stats.count(content ? 'part_certificates' : 'part_certificates_missed');
+    during((now) => node.loaded(now, stream, turn, content));
+  };
+
+  /** What the packager's certificate of a part says. */
+  const packaged = async ({ request: { url, range, beside }, id: segment }: PartLoad, abort: AbortController) => {
+    let seen = 0;
+    const { data } = await beside!(partUrl(url, range), abort.signal, (loaded) => {
+      line.others(loaded - seen);
+      seen = loaded;
+      if (loaded > mostCertificate) abort.abort();
+    });
+    if (data.byteLength > mostCertificate) return undefined;
+    const c = await verification.judge({ drop() {} }, new Uint8Array(data));
+    return c?.alg === 2 && (await segments.idOf(c.name)) === segment ? { ...c, segment } : undefined;
   };
 
   /** Compares the digest of a piece. */
@@ -179,12 +210,15 @@ export const createStreams: CreateStreams = (shared, host) => {
     const f = tracks.get(track);
     if (!f) return;
     tracks.delete(track);
+    f.certifying?.abort();
+    f.certifying = undefined;
     if (f.load) loads.fetch(f.load);
     during((now) => node.unfollow(now, f.id));
   };
 
   const loads = createPartLoads(shared, {
     ...host,
+    packaged: () => verification.keys.some((k) => k.alg === 2),
     async idOf(ref) {
       try {
         return await segments.idOf(segments.nameOf(ref));
@@ -200,7 +234,7 @@ export const createStreams: CreateStreams = (shared, host) => {
       leave(track);
       let f!: Followed;
       during((now) => {
-        const stream = node.follow(now, id, { slots, part, packaged: false });
+        const stream = node.follow(now, id, { slots, part });
         const rest = { lost: 0, sources: new Map(), differs: new Set<number>(), checking: Promise.resolve() };
         f = { track, url, id, slots, stream, ...rest };
         tracks.set(track, f);

@@ -1,0 +1,62 @@
+/** Loads of the packager's certificates of a stream's parts (spec/packaging.md, "Parts"). Times are µs. */
+
+import { stripes } from '../protocol/parts.ts';
+import type { Run } from './act.ts';
+import type { Content, Part } from './shelf.ts';
+import { type Packager, type State, stripeIn } from './state.ts';
+
+/** Parts without a certificate after which a seed, or a packager, is not counted on. */
+export const silence = 4;
+/** In a row; with the last of them a pause begins, doubled with each further one. */
+const mostMisses = 4;
+const minPause = 4_000_000;
+const maxPause = 600_000_000;
+
+export const newPackager = (): Packager => ({ heard: Number.NEGATIVE_INFINITY, since: 0, misses: 0, again: 0 });
+
+/** Whether the node can be a source by the packager's word. */
+export const vouches = ({ signed, set }: State, now: number): boolean =>
+  now - signed.heard < silence * set.part && now >= signed.again;
+
+/** A certificate came: a packager's says that others can be had without a seed, too. */
+export const cameSigned = ({ signed }: State, now: number, { alg }: Content): void => {
+  if (alg === 2) signed.heard = now;
+};
+
+const missed = (k: Packager, now: number): void => {
+  k.loading = undefined;
+  if (++k.misses >= mostMisses) k.again = now + Math.min(minPause * 2 ** (k.misses - mostMisses), maxPause);
+};
+
+/**
+ * Asks for the packager's certificate of a part that the origin is asked for, in runs of pieces or, without runs, whole: if this node is
+ * to be the source of one of these pieces.
+ */
+export const wantCertificate = (s: State, now: number, p: Part, runs: Run[]): void => {
+  const { signed: k, owner } = s;
+  if (!s.asked?.packaged || p.content || p.sought || !leads(s, now, p, runs)) return;
+  if (![...owner.links.values()].some((l) => l.follows.has(s.id))) return;
+  if (k.loading !== undefined) {
+    if (now - k.since < s.set.part) return;
+    missed(k, now);
+  }
+  if (now < k.again) return;
+  p.sought = true;
+  k.loading = p.turn;
+  k.since = now;
+  owner.do({ do: 'certificate', stream: s.id, turn: p.turn });
+};
+
+const leads = (s: State, now: number, p: Part, runs: Run[]): boolean => {
+  const asked = new Set<number>();
+  for (const { first, last } of runs) for (let i = first; i <= last; i++) asked.add(stripeIn(p, i));
+  for (let stripe = 0; stripe < stripes; stripe++)
+    if ((!runs.length || asked.has(stripe)) && s.mesh.leads(now, stripe)) return true;
+  return false;
+};
+
+/** Whether what came of a load counts. */
+export const loaded = ({ signed: k }: State, now: number, good: boolean): void => {
+  if (good) k.misses = 0;
+  else missed(k, now);
+};
