@@ -1,7 +1,7 @@
 /** A low-latency stream: its parts as they are published, and the origin that serves them. */
 
-import type { OriginFetcher, PartRef } from '../ports.ts';
-import { idOf, noise } from './film.ts';
+import type { OriginFetcher, OriginResult, PartRef } from '../ports.ts';
+import { idOf, noise, type Signer } from './film.ts';
 import type { Network } from './world.ts';
 
 /** Parts of a segment. */
@@ -25,6 +25,10 @@ export class Broadcast {
   rangeless = false;
   /** Its answers are not to be stored. */
   unshared = false;
+  /** The packager, which signs the n-th part so long after it is published, ms. */
+  packager?: { signer: Signer; lateMs(n: number): number };
+  /** Certificates that were asked for, and those that were there, by viewer. */
+  readonly certificates = new Map<string, { asked: number; there: number }>();
   /** It sends something else than it sent the seed, to viewers. */
   differs = (_name: string) => false;
   private readonly beganMs: number;
@@ -68,6 +72,25 @@ export class Broadcast {
     const known = this.contents.get(name) ?? noise(name, this.partBytes);
     this.contents.set(name, known);
     return known;
+  }
+
+  /** What a viewer fetches beside a part: its certificate, which is there when the packager has written it. */
+  fetchBeside(node: string, part: BroadcastPart, n: number, url: string, signal: AbortSignal): Promise<OriginResult> {
+    const counts = this.certificates.get(node) ?? { asked: 0, there: 0 };
+    this.certificates.set(node, counts);
+    counts.asked++;
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('AbortError')));
+      this.network.world.setTimer(() => {
+        const { packager } = this;
+        if (!packager || url !== `${part.url}.leeway` || this.dueMs(n) + packager.lateMs(n) > 0)
+          return reject(new Error('404'));
+        counts.there++;
+        const nowMs = Math.floor(this.network.world.now());
+        const data = packager.signer.certify(part.name, this.content(part.name), nowMs);
+        resolve({ data: data.slice().buffer as ArrayBuffer, status: 200, url });
+      }, answerMs);
+    });
   }
 
   /** Fetches over the network, in chunks of 16 KiB. */

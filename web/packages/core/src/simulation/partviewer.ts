@@ -132,6 +132,7 @@ export class PartViewer {
         playlist: playing.playlist,
         part: this.segments ? undefined : { sequence, index, listed: () => playing.listed() },
         origin: playing.fetcher(this.id, name),
+        beside: (url, signal) => playing.fetchBeside(this.id, part, n, url, signal),
       },
       nothing,
     );
