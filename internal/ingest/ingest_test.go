@@ -58,7 +58,7 @@ func newStation(t *testing.T) *station {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := packaging.New(packaging.Settings{Site: rules, Key: key, Root: root, Path: "/live/", Now: time.Now})
+	p, err := packaging.New(packaging.Settings{Site: rules, Key: key, Root: root, Path: "/live/", Parts: true, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,6 +287,53 @@ func TestAPlaylistWaitsForItsSegments(t *testing.T) {
 	}
 	next.Close()
 	uploads.Wait()
+}
+
+// TestPartsAreSignedBeforeTheirPlaylistCanBeRead: also one that is on its way when the playlist comes.
+func TestPartsAreSignedBeforeTheirPlaylistCanBeRead(t *testing.T) {
+	s := newStation(t)
+	const list = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-PART-INF:PART-TARGET=0.5\n#EXT-X-MEDIA-SEQUENCE:7\n" +
+		"#EXT-X-PART:DURATION=0.5,URI=\"7.0.m4s\"\n#EXT-X-PART:DURATION=0.5,URI=\"7.1.m4s\"\n#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"7.2.m4s\"\n"
+	there := func(file string) bool {
+		_, err := os.Stat(filepath.Join(s.dir, file))
+		return err == nil
+	}
+	slow, rest := io.Pipe()
+	var uploads sync.WaitGroup
+	uploads.Go(func() {
+		if status, text := s.do(http.MethodPut, "/7.1.m4s", slow); status != 201 {
+			t.Errorf("the second part: %d %s", status, text)
+		}
+	})
+	if _, err := rest.Write([]byte("se")); err != nil {
+		t.Fatal(err)
+	}
+	s.await(1)
+	if status := s.put("/7.0.m4s", "first"); status != 201 {
+		t.Fatal(status)
+	}
+	uploads.Go(func() {
+		if status := s.put("/live.m3u8", list); status != 201 {
+			t.Errorf("the playlist: %d", status)
+		}
+	})
+	if _, err := rest.Write([]byte("cond")); err != nil {
+		t.Fatal(err)
+	}
+	if there("live.m3u8") {
+		t.Error("the playlist can be read before its part")
+	}
+	rest.Close()
+	uploads.Wait()
+	for file, want := range map[string]string{"7.0.m4s": "first", "7.1.m4s": "second"} {
+		c, err := certificate.Parse(s.read(file + packaging.Suffix))
+		if err != nil || c.Name != segment.Name("/live/"+file) || !c.CheckPiece(0, []byte(want)) {
+			t.Errorf("%s: %+v %v", file, c, err)
+		}
+	}
+	if status, _ := s.do(http.MethodDelete, "/live.m3u8", nil); status != 204 || there("7.0.m4s.leeway") || there("live.m3u8.leeway") {
+		t.Errorf("after the playlist is removed (%d) certificates stay", status)
+	}
 }
 
 // TestFfmpegPushesALiveStream: a real packager, in real time. Whenever a playlist can be read, its list names all its segments.
