@@ -39,7 +39,7 @@ func (k *packager) missed(now int64) {
 func (y *player) certificate(now int64, p *part, runs []Run) {
 	s := y.stream
 	k := &s.signed
-	if y.asked == nil || !y.asked.Packaged || p.content != nil || p.sought || s.node.Followers(s.id) == 0 || !y.leads(now, p, runs) {
+	if y.asked == nil || !y.asked.Packaged || p.content != nil || p.sought || s.seeded(now) || s.node.Followers(s.id) == 0 || !y.leads(now, p, runs) {
 		return
 	}
 	if k.loading != none {

@@ -133,6 +133,20 @@ func TestNoCertificateIsLoadedWithoutAUse(t *testing.T) {
 	}
 }
 
+// TestNoCertificateIsLoadedWhileASeedSendsThem, though its trees have no room.
+func TestNoCertificateIsLoadedWhileASeedSendsThem(t *testing.T) {
+	r := announcedRig()
+	for s := range uint8(stripes) {
+		r.Heard(3, seed, peer.Place{Stream: stream1, Stripe: s, Rank: peer.MaxRank})
+	}
+	if loads := r.asks(4, 2); len(loads) != 0 {
+		t.Errorf("%+v", loads)
+	}
+	if loads := r.asks(2+silence*partTime, 3); len(loads) != 1 {
+		t.Errorf("once it sends none, %d are loaded", len(loads))
+	}
+}
+
 // TestLoadsOfCertificatesAreBounded: one at a time, each once, and fewer and fewer where none is there.
 func TestLoadsOfCertificatesAreBounded(t *testing.T) {
 	r := aloneRig(8)

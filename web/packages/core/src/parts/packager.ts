@@ -6,7 +6,7 @@ import type { Content, Part } from './shelf.ts';
 import { type Packager, type State, stripeIn } from './state.ts';
 
 /** Parts without a certificate after which a seed, or a packager, is not counted on. */
-export const silence = 4;
+const silence = 4;
 /** In a row; with the last of them a pause begins, doubled with each further one. */
 const mostMisses = 4;
 const minPause = 4_000_000;
@@ -17,6 +17,10 @@ export const newPackager = (): Packager => ({ heard: Number.NEGATIVE_INFINITY, s
 /** Whether the node can be a source by the packager's word. */
 export const vouches = ({ signed, set }: State, now: number): boolean =>
   now - signed.heard < silence * set.part && now >= signed.again;
+
+/** Whether a linked seed sends certificates. */
+export const seeded = ({ heard, set, owner }: State, now: number): boolean =>
+  now - heard < silence * set.part && [...owner.links.values()].some((l) => l.seed);
 
 /** A certificate came: a packager's says that others can be had without a seed, too. */
 export const cameSigned = ({ signed }: State, now: number, { alg }: Content): void => {
@@ -34,7 +38,7 @@ const missed = (k: Packager, now: number): void => {
  */
 export const wantCertificate = (s: State, now: number, p: Part, runs: Run[]): void => {
   const { signed: k, owner } = s;
-  if (!s.asked?.packaged || p.content || p.sought || !leads(s, now, p, runs)) return;
+  if (!s.asked?.packaged || p.content || p.sought || seeded(s, now) || !leads(s, now, p, runs)) return;
   if (![...owner.links.values()].some((l) => l.follows.has(s.id))) return;
   if (k.loading !== undefined) {
     if (now - k.since < s.set.part) return;

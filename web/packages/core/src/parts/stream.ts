@@ -6,7 +6,7 @@ import { stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 import type { Check } from './act.ts';
 import { keyOf } from './link.ts';
-import { cameSigned, newPackager, silence, vouches } from './packager.ts';
+import { cameSigned, newPackager, seeded, vouches } from './packager.ts';
 import { hold, look } from './player.ts';
 import { heads, push } from './push.ts';
 import { type Content, maxPart, type Part, Shelf, sameContent, size } from './shelf.ts';
@@ -44,7 +44,7 @@ export class Stream implements State {
 
   /** Sends what the mesh wants to say. */
   flush(now: number): void {
-    this.mesh.canSource(vouches(this, now) || this.seeded(now));
+    this.mesh.canSource(vouches(this, now) || seeded(this, now));
     this.deliver(now, this.mesh.decide(now));
     hold(this);
   }
@@ -53,11 +53,6 @@ export class Stream implements State {
   tick(now: number): void {
     look(this, now);
     this.flush(now);
-  }
-
-  /** Whether a linked seed sends certificates. */
-  private seeded(now: number): boolean {
-    return now - this.heard < silence * this.set.part && [...this.owner.links.values()].some((l) => l.seed);
   }
 
   deliver(now: number, sends: Send[]): void {
