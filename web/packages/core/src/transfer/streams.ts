@@ -3,14 +3,15 @@
  * of its own, which `nodescript.ts` has come.
  */
 
-import { partUrl, sameBytes } from '../certificate/index.ts';
+import { sameBytes } from '../certificate/index.ts';
 import type { Act, Check, Verify } from '../parts/act.ts';
 import { Node } from '../parts/parts.ts';
 import type { Loading } from '../playback.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { decodeParts, encodeParts, stripes } from '../protocol/parts.ts';
 import { byeBadPiece, byeProtocolError, type DataMessage } from '../protocol/peer.ts';
-import { createPartLoads, type Followed, type PartLoad, type PartLoadsHost } from './partload.ts';
+import { createPartCertificates, giveUp } from './partcerts.ts';
+import { createPartLoads, type Followed, type PartLoadsHost } from './partload.ts';
 import type { Peer } from './ports.ts';
 import type { Shared } from './shared.ts';
 import type { Verification } from './verification.ts';
@@ -47,14 +48,13 @@ export type CreateStreams = (shared: Shared, host: StreamsHost) => Streams;
 const children = 8;
 /** Turns that are remembered. */
 const mostKnown = 64;
-/** The longest certificate of a part that is loaded, bytes. */
-const mostCertificate = 8192;
 
 export const createStreams: CreateStreams = (shared, host) => {
   const { clock, crypto, stats, line, segments, nowUs, settled } = shared;
   const { verification } = host;
   const node = new Node(host.self());
   const tracks = new Map<string | undefined, Followed>();
+  const certificates = createPartCertificates(shared, host);
   let acting = false;
   let timer = 0;
   let had = { ...node.counts };
@@ -130,32 +130,13 @@ export const createStreams: CreateStreams = (shared, host) => {
     during((now) => node.certified(now, a, content));
   };
 
-  /** Loads the packager's certificate of the part that the player waits for (spec/packaging.md). */
+  /** Loads the packager's certificate of the part that the player waits for. */
   const certificate = async ({ stream, turn }: Act & { do: 'certificate' }) => {
     const f = of(stream);
     const l = f?.load;
     if (!f || l?.turn !== turn) return;
-    f.certifying?.abort();
-    const abort = new AbortController();
-    f.certifying = abort;
-    const content = await packaged(l, abort).catch(() => undefined);
-    if (f.certifying !== abort) return;
-    f.certifying = undefined;
-    stats.count(content ? 'part_certificates' : 'part_certificates_missed');
-    during((now) => node.loaded(now, stream, turn, content));
-  };
-
-  /** What the packager's certificate of a part says. */
-  const packaged = async ({ request: { url, range, beside }, id: segment }: PartLoad, abort: AbortController) => {
-    let seen = 0;
-    const { data } = await beside!(partUrl(url, range), abort.signal, (loaded) => {
-      line.others(loaded - seen);
-      seen = loaded;
-      if (loaded > mostCertificate) abort.abort();
-    });
-    if (data.byteLength > mostCertificate) return undefined;
-    const c = await verification.judge({ drop() {} }, new Uint8Array(data));
-    return c?.alg === 2 && (await segments.idOf(c.name)) === segment ? { ...c, segment } : undefined;
+    const { over, content } = await certificates.load(f, l);
+    if (!over) during((now) => node.loaded(now, stream, turn, content));
   };
 
   /** Compares the digest of a piece. */
@@ -210,15 +191,14 @@ export const createStreams: CreateStreams = (shared, host) => {
     const f = tracks.get(track);
     if (!f) return;
     tracks.delete(track);
-    f.certifying?.abort();
-    f.certifying = undefined;
+    giveUp(f);
     if (f.load) loads.fetch(f.load);
     during((now) => node.unfollow(now, f.id));
   };
 
   const loads = createPartLoads(shared, {
     ...host,
-    packaged: () => verification.keys.some((k) => k.alg === 2),
+    packaged: certificates.wanted,
     async idOf(ref) {
       try {
         return await segments.idOf(segments.nameOf(ref));
