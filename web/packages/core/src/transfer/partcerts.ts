@@ -43,8 +43,8 @@ export const createPartCertificates = (
     });
     if (data.byteLength > mostCertificate) return undefined;
     const c = await verification.judge({ drop() {} }, new Uint8Array(data));
-    const counts = c?.alg === 2 && (await segments.idOf(c.name)) === id;
-    return counts ? { ...c, segment: id } : undefined;
+    if (c?.alg !== 2 || (await segments.idOf(c.name)) !== id) return undefined;
+    return { ...c, segment: id };
   };
 
   return {
