@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -25,17 +26,28 @@ func IsPlaylist(file string) bool { return strings.EqualFold(path.Ext(file), ".m
 
 func isMPD(file string) bool { return strings.EqualFold(path.Ext(file), ".mpd") }
 
+// folder is where the playlists are, and what is written beside them. Safe for concurrent use.
+type folder struct {
+	root  *os.Root
+	now   func() time.Time
+	parts bool         // certificates of parts are removed when they have ended
+	fresh atomic.Int64 // files that were begun
+	swept atomic.Int64 // when it was walked last, Unix ms
+}
+
 // Playlists are the playlists below the folder, by the endings .m3u8 and .mpd, in lexical order. Folders that begin with a dot are
 // left out.
 func (p *Packager) Playlists() ([]string, error) {
-	files, _, err := p.walk()
+	files, _, err := p.folder.walk()
 	return files, err
 }
 
-// walk finds the playlists, and the times at which the folders were modified before they were read.
-func (p *Packager) walk() (files []string, folders map[string]time.Time, err error) {
+// walk finds the playlists, and the times at which the folders were modified before they were read. It removes what packagers that were
+// killed have left.
+func (f *folder) walk() (files []string, folders map[string]time.Time, err error) {
+	f.swept.Store(f.now().UnixMilli())
 	folders = map[string]time.Time{}
-	err = fs.WalkDir(p.Root.FS(), ".", func(file string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(f.root.FS(), ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && file != ".":
 			return nil // removed since its folder was read
@@ -44,29 +56,63 @@ func (p *Packager) walk() (files []string, folders map[string]time.Time, err err
 		case d.IsDir() && file != "." && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		case d.IsDir():
-			info, err := p.Root.Stat(file)
+			info, err := f.root.Stat(file)
 			if err == nil {
 				folders[file] = info.ModTime()
 			}
 			return nil
 		case strings.Contains(d.Name(), Fresh) && strings.HasPrefix(d.Name(), "."):
-			return p.tidy(file, d)
+			return f.tidy(file, d)
 		case d.Type().IsRegular() && IsPlaylist(file):
 			files = append(files, file)
-		case d.Type().IsRegular() && p.Parts && isOfPart(d.Name()):
-			return p.expire(file, d)
+		case d.Type().IsRegular() && f.parts && isOfPart(d.Name()):
+			return f.expire(file, d)
 		}
 		return nil
 	})
 	return files, folders, err
 }
 
-// tidy removes a list that no process finishes any more.
-func (p *Packager) tidy(file string, d fs.DirEntry) error {
-	info, err := d.Info()
-	if err == nil && p.Now().Sub(info.ModTime()) > staleAfter {
-		err = p.Root.Remove(file)
+// sweep walks the folder if that was long ago: one that is pushed to is not walked otherwise.
+func (f *folder) sweep() error {
+	if f.now().Sub(time.UnixMilli(f.swept.Load())) <= certificate.PartLife {
+		return nil
 	}
+	_, _, err := f.walk()
+	return err
+}
+
+// tidy removes a list that no process finishes any more.
+func (f *folder) tidy(file string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && f.now().Sub(info.ModTime()) > staleAfter {
+		err = f.remove(file)
+	}
+	return err
+}
+
+// expire removes a certificate of a part that has ended.
+func (f *folder) expire(file string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err != nil || f.now().Sub(info.ModTime()) <= certificate.PartLife || info.Size() > certificate.MaxSize {
+		return nil // gone, or not yet, or something else
+	}
+	raw, err := f.root.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	if c, err := certificate.Parse(raw); err != nil || c.Alg != certificate.Packager {
+		return nil
+	}
+	return f.remove(file)
+}
+
+// remove removes a file that may be gone.
+func (f *folder) remove(file string) error {
+	err := f.root.Remove(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -95,7 +141,7 @@ func (p *Packager) write(l List) (changed bool, err error) {
 	if err != nil || old != nil && bytes.Equal(old, list) {
 		return false, err
 	}
-	if err := p.replace(file+Suffix, list, true); err != nil {
+	if err := p.folder.replace(file+Suffix, list, true); err != nil {
 		return false, fmt.Errorf("certify %s: write the list: %w", file, err)
 	}
 	return true, nil
@@ -103,22 +149,22 @@ func (p *Packager) write(l List) (changed bool, err error) {
 
 // replace writes a list or a certificate as a whole: a reader gets the old one or the new one. What has to outlive the machine is to be
 // lasting.
-func (p *Packager) replace(file string, data []byte, lasting bool) error {
+func (f *folder) replace(file string, data []byte, lasting bool) error {
 	base := strings.TrimSuffix(path.Base(file), Suffix)
-	temporary := path.Join(path.Dir(file), fmt.Sprintf(".%s%s%d-%d", base, Fresh, os.Getpid(), p.fresh.Add(1)))
-	f, err := p.Root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	temporary := path.Join(path.Dir(file), fmt.Sprintf(".%s%s%d-%d", base, Fresh, os.Getpid(), f.fresh.Add(1)))
+	w, err := f.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
+	_, err = w.Write(data)
 	if lasting {
-		err = errors.Join(err, f.Sync())
+		err = errors.Join(err, w.Sync())
 	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = p.Root.Rename(temporary, file)
+	if err = errors.Join(err, w.Close()); err == nil {
+		err = f.root.Rename(temporary, file)
 	}
 	if err != nil {
-		return errors.Join(err, p.Root.Remove(temporary))
+		return errors.Join(err, f.root.Remove(temporary))
 	}
 	return nil
 }

@@ -54,11 +54,11 @@ type Packager struct {
 	keys     *certificate.KeySet
 	read     atomic.Int64
 	verified atomic.Int64 // signatures
-	fresh    atomic.Int64 // files that were begun
+	folder   folder
+	parts    signedParts
 
 	mu    sync.Mutex
-	known map[string]memory                      // guarded by mu: what was signed or verified, by playlist
-	parts map[string]map[segment.Name]signedPart // guarded by mu: parts whose certificates are there, by playlist
+	known map[string]memory // guarded by mu: what was signed or verified, by playlist
 }
 
 // memory is entries by name, of one key. It is replaced as a whole, never changed.
@@ -85,7 +85,9 @@ func New(s Settings) (*Packager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packager's key: %w", err)
 	}
-	return &Packager{Settings: s, keys: keys, known: map[string]memory{}, parts: map[string]map[segment.Name]signedPart{}}, nil
+	p := &Packager{Settings: s, keys: keys, known: map[string]memory{}, parts: signedParts{all: map[string]map[segment.Name]signedPart{}}}
+	p.folder.root, p.folder.now, p.folder.parts = s.Root, s.Now, s.Parts
+	return p, nil
 }
 
 // Read is how many bytes of media were read.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -90,15 +91,15 @@ func partOf(e playlist.PartEntry, file string, info fs.FileInfo) partSpan {
 // cannot be read, since it changes or is gone, is tried again with the next playlist.
 func (pl *Plan) finishParts(ctx context.Context) error {
 	p := pl.packager
-	had := p.signedParts(pl.File)
+	had := p.parts.of(pl.File)
 	if len(had) == 0 && len(pl.latest.spans) == 0 {
 		return nil
 	}
-	var errs []error
+	errs := []error{p.folder.sweep()}
 	for name, one := range had {
 		if !pl.latest.listed[name] {
 			delete(had, name)
-			errs = append(errs, p.remove(one.certificate))
+			errs = append(errs, p.folder.remove(one.certificate))
 		}
 	}
 	var buffer []byte
@@ -110,89 +111,71 @@ func (pl *Plan) finishParts(ctx context.Context) error {
 		if buffer == nil {
 			buffer = make([]byte, partRead)
 		}
-		err := p.signPart(ctx, s, buffer)
+		err := pl.signPart(ctx, s, buffer)
 		if err == nil {
 			had[s.name] = signedPart{s.certificate, s.info}
 			continue
 		}
 		if delete(had, s.name); was {
-			errs = append(errs, p.remove(one.certificate))
+			errs = append(errs, p.folder.remove(one.certificate))
 		}
 		if !errors.Is(err, errChanged) && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("certify %s: part %s: %w", pl.File, s.name, err))
 		}
 	}
 	pl.Parts = len(had)
-	p.noteParts(pl.File, had)
+	p.parts.note(pl.File, had)
 	return errors.Join(errs...)
 }
 
-func (p *Packager) signPart(ctx context.Context, s partSpan, buffer []byte) error {
-	c, err := p.issue(ctx, s.span, certificate.PartLife, buffer)
+func (pl *Plan) signPart(ctx context.Context, s partSpan, buffer []byte) error {
+	c, err := pl.packager.issue(ctx, s.span, certificate.PartLife, buffer)
 	if err != nil {
 		return err
 	}
-	return p.replace(s.certificate, c.Bytes(), false)
+	return pl.packager.folder.replace(s.certificate, c.Bytes(), false)
 }
 
-// signedParts are the parts of a playlist whose certificates are there.
-func (p *Packager) signedParts(file string) map[segment.Name]signedPart {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := maps.Clone(p.parts[file])
+// dropParts removes the certificates of the parts of a playlist that is gone.
+func (p *Packager) dropParts(file string) error {
+	var errs []error
+	for _, one := range p.parts.of(file) {
+		errs = append(errs, p.folder.remove(one.certificate))
+	}
+	p.parts.note(file, nil)
+	return errors.Join(errs...)
+}
+
+// signedParts are the parts whose certificates are there, by playlist.
+type signedParts struct {
+	mu  sync.Mutex
+	all map[string]map[segment.Name]signedPart // guarded by mu
+}
+
+// of are those of a playlist, to be changed.
+func (b *signedParts) of(file string) map[segment.Name]signedPart {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := maps.Clone(b.all[file])
 	if all == nil {
 		all = map[segment.Name]signedPart{}
 	}
 	return all
 }
 
-func (p *Packager) noteParts(file string, all map[segment.Name]signedPart) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// note says what those of a playlist are now.
+func (b *signedParts) note(file string, all map[segment.Name]signedPart) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if len(all) == 0 {
-		delete(p.parts, file)
+		delete(b.all, file)
 		return
 	}
-	p.parts[file] = all
-}
-
-// dropParts removes the certificates of the parts of a playlist that is gone.
-func (p *Packager) dropParts(file string) error {
-	var errs []error
-	for _, one := range p.signedParts(file) {
-		errs = append(errs, p.remove(one.certificate))
-	}
-	p.noteParts(file, nil)
-	return errors.Join(errs...)
-}
-
-// remove removes a file that may be gone.
-func (p *Packager) remove(file string) error {
-	err := p.Root.Remove(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	b.all[file] = all
 }
 
 // isOfPart says whether a file may be the certificate of a part, by its name: it is no list.
 func isOfPart(name string) bool {
 	of, is := strings.CutSuffix(name, Suffix)
 	return is && !IsPlaylist(of) && !strings.Contains(strings.ToLower(path.Base(of)), ".mpd.")
-}
-
-// expire removes a certificate of a part that has ended: a packager that was killed has left it.
-func (p *Packager) expire(file string, d fs.DirEntry) error {
-	info, err := d.Info()
-	if err != nil || p.Now().Sub(info.ModTime()) <= certificate.PartLife || info.Size() > certificate.MaxSize {
-		return nil // gone, or not yet, or something else
-	}
-	raw, err := p.Root.ReadFile(file)
-	if err != nil {
-		return nil
-	}
-	if c, err := certificate.Parse(raw); err != nil || c.Alg != certificate.Packager {
-		return nil
-	}
-	return p.remove(file)
 }

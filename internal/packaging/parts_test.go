@@ -151,8 +151,8 @@ func TestCertificatesOfPartsGoWithThem(t *testing.T) {
 		if p.certify("live.m3u8"); fmt.Sprint(p.certificates()) != "[live-2.0.m4s live-2.1.m4s live-2.2.m4s live-2.3.m4s]" {
 			t.Errorf("%s: certificates of %q", name, p.certificates())
 		}
-		if gone(); len(p.certificates()) > 0 || len(p.parts) > 0 {
-			t.Errorf("%s leaves certificates of %q, and remembers %d playlists", name, p.certificates(), len(p.parts))
+		if gone(); len(p.certificates()) > 0 || len(p.parts.all) > 0 {
+			t.Errorf("%s leaves certificates of %q, and remembers %d playlists", name, p.certificates(), len(p.parts.all))
 		}
 	}
 }
@@ -239,6 +239,19 @@ func TestWhatAKilledPackagerLeftIsRemoved(t *testing.T) {
 	}
 	if p.list("film.m3u8") == nil || len(p.list("live.m3u8")) != 1 {
 		t.Error("a list is gone")
+	}
+}
+
+// TestWhatWasLeftIsRemovedWhereNothingIsWatched, too: with a playlist that is pushed.
+func TestWhatWasLeftIsRemovedWhereNothingIsWatched(t *testing.T) {
+	p := newPartPackager(t)
+	p.publishes(0, 4)
+	p.certify("live.m3u8")
+	p.pass(certificate.PartLife + time.Minute)
+	q := newPackager(t, func(s *Settings) { s.Parts, s.Root, s.Now = true, p.Root, p.Now })
+	list := []byte(lowHead + partTag(livePart(0), ""))
+	if _, _, err := q.CertifyText(t.Context(), "other.m3u8", list); err != nil || !slices.Equal(p.certificates(), []string{livePart(0)}) {
+		t.Errorf("%v, certificates of %q", err, p.certificates())
 	}
 }
 

@@ -32,12 +32,12 @@ func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report fun
 	var slow time.Time // when all was looked at last
 	for {
 		all := p.Now().Sub(slow) > everySlow-Every/2
-		touched := all && p.touched(folders)
+		touched := all && p.folder.touched(folders)
 		if all {
 			slow = p.Now()
 		}
 		if touched {
-			files, found, err := p.walk()
+			files, found, err := p.folder.walk()
 			if err != nil {
 				return err
 			}
@@ -59,9 +59,9 @@ func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report fun
 
 // touched says whether files came to or left one of the folders since it was read: its time of modification changes then. Without
 // folders none was read yet.
-func (p *Packager) touched(folders map[string]time.Time) bool {
+func (f *folder) touched(folders map[string]time.Time) bool {
 	for folder, modified := range folders {
-		if info, err := p.Root.Stat(folder); err != nil || !info.ModTime().Equal(modified) {
+		if info, err := f.root.Stat(folder); err != nil || !info.ModTime().Equal(modified) {
 			return true
 		}
 	}
