@@ -58,12 +58,15 @@ type Ready struct {
 	Turn   uint32
 }
 
-// Certificate asks for the packager's certificate of a part to be loaded and verified: Loaded is the answer. A load of the stream that
-// still runs is given up for it.
+// Certificate asks for the packager's certificate of a part to be loaded and verified: Loaded is the answer. One load of a stream runs
+// at a time.
 type Certificate struct {
 	Stream segment.ID
 	Turn   uint32
 }
+
+// GiveUp gives up the load of a certificate that runs: it has missed.
+type GiveUp struct{ Stream segment.ID }
 
 // Why is what a peer did.
 type Why string
@@ -91,4 +94,5 @@ func (Check) act()       {}
 func (Fetch) act()       {}
 func (Ready) act()       {}
 func (Certificate) act() {}
+func (GiveUp) act()      {}
 func (Blame) act()       {}

@@ -39,20 +39,32 @@ func (k *packager) missed(now int64) {
 func (y *player) certificate(now int64, p *part, runs []Run) {
 	s := y.stream
 	k := &s.signed
-	if y.asked == nil || !y.asked.Packaged || p.content != nil || p.sought || s.seeded(now) || s.node.Followers(s.id) == 0 || !y.leads(now, p, runs) {
+	if y.asked == nil || !y.asked.Packaged || p.content != nil || p.sought || s.seeded(now) || !watched(s) || !y.leads(now, p, runs) {
 		return
 	}
-	if k.loading != none {
-		if now-k.since < s.set.Part {
-			return
-		}
-		k.missed(now)
-	}
-	if now < k.again {
+	if late(s, now); k.loading != none || now < k.again {
 		return
 	}
 	p.sought, k.loading, k.since = true, int64(p.turn), now
 	s.node.do(Certificate{s.id, p.turn})
+}
+
+// late gives up a load that has taken as long as a part plays: the part is of no use to children by then.
+func late(s *Stream, now int64) {
+	if k := &s.signed; k.loading != none && now-k.since >= s.set.Part {
+		k.missed(now)
+		s.node.do(GiveUp{s.id})
+	}
+}
+
+// watched says whether a linked viewer follows the stream.
+func watched(s *Stream) bool {
+	for _, l := range s.node.links {
+		if !l.seed && l.following(s.id) {
+			return true
+		}
+	}
+	return false
 }
 
 func (y *player) leads(now int64, p *part, runs []Run) bool {

@@ -114,6 +114,11 @@ func TestNoCertificateIsLoadedWithoutAUse(t *testing.T) {
 		"it is full":                             {8, func(r *rig) { places(r, peer.Place{Rank: 1, Path: []ID{other}, Room: 0, Least: 255}) }, 1},
 		"it says that it is a seed without room": {8, func(r *rig) { places(r, peer.Place{Rank: 0, Path: []ID{other}, Room: 0, Least: 255}) }, 1},
 		"of a higher rank":                       {8, func(r *rig) { places(r, peer.Place{Rank: peer.MaxRank - 1, Path: []ID{other}, Room: 1, Least: 255}) }, 1},
+		"a seed alone follows": {8, func(r *rig) {
+			r.Gone(1, other)
+			r.Linked(seed, true)
+			r.Heard(1, seed, peer.Follow{Stream: stream1, On: true})
+		}, 0},
 		"the certificate is known": {8, func(r *rig) {
 			r.list(1)
 			r.Certify(1, 1, contentOf(1))
@@ -195,6 +200,30 @@ func TestLoadsOfCertificatesAreBounded(t *testing.T) {
 	r.asks(now, turn)
 	if r.loaded(now, turn); r.signed.misses != 0 {
 		t.Error("one that is there does not end the row")
+	}
+}
+
+// TestALoadThatHangsIsGivenUp after a part's time, though the player asks for nothing more.
+func TestALoadThatHangsIsGivenUp(t *testing.T) {
+	r := aloneRig(8)
+	r.asks(second, 1)
+	given := func(at int64) (count int) {
+		r.Tick(at)
+		for _, a := range r.settle(at) {
+			if g, ok := a.(GiveUp); ok && g.Stream == stream1 {
+				count++
+			}
+		}
+		return count
+	}
+	if n := given(second + partTime - 1); n != 0 {
+		t.Error("it is given up too soon")
+	}
+	if n := given(second + partTime); n != 1 || r.signed.misses != 1 || r.signed.loading != none {
+		t.Errorf("%d are given up, %d misses", n, r.signed.misses)
+	}
+	if n := given(second + 2*partTime); n != 0 {
+		t.Error("it is given up twice")
 	}
 }
 

@@ -255,6 +255,7 @@ func (n *Node) Tick(now int64) {
 	for _, id := range n.follows {
 		s := n.streams[id]
 		s.player.look(now)
+		late(s, now)
 		s.flush(now)
 	}
 	for id, until := range n.left {

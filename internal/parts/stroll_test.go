@@ -100,7 +100,7 @@ func (s *stroll) see(in *words) {
 
 func (s *stroll) steps(count int) []walkStep {
 	s.step("follow 1 6 500000")
-	for _, p := range []int{strollSeed, 2, 3, 4} {
+	for _, p := range s.all() {
 		s.meet(p)
 	}
 	for len(s.out) < count {
@@ -117,6 +117,14 @@ func (s *stroll) steps(count int) []walkStep {
 		}
 	}
 	return s.out
+}
+
+// all are the peers of a walk: a seed and three viewers, or four viewers where a packager signs.
+func (s *stroll) all() []int {
+	if s.kind == packaged {
+		return []int{2, 3, 4, 5}
+	}
+	return []int{strollSeed, 2, 3, 4}
 }
 
 func (s *stroll) meet(p int) {
@@ -139,7 +147,9 @@ func (s *stroll) place(p, stripe int) {
 	switch {
 	case p == strollSeed:
 		s.step("heard %d place 1 %d 0 %d 255 %d", p, stripe, room, p)
-	case s.rand.IntN(2) == 0:
+	case s.kind == packaged && s.rand.IntN(2) == 0: // of a source that is no better
+		s.step("heard %d place 1 %d %d %d %d %d", p, stripe, mesh.SourceRank(ID{byte(p)}, stripe, 3), room, least, p)
+	case s.kind != packaged && s.rand.IntN(2) == 0:
 		s.step("heard %d place 1 %d 0 %d %d %d %d", p, stripe, room, least, strollSeed, p)
 	case s.rand.IntN(6) == 0:
 		s.step("heard %d place 1 %d %d 0 0", p, stripe, uint64(peer.MaxRank))
@@ -166,15 +176,21 @@ func (s *stroll) part() {
 	s.step("ask 1 %d %d 40000 1000000%s", s.turn, s.now+left, map[bool]string{true: " packaged"}[s.kind == packaged])
 }
 
-// loaded brings a certificate of the packager, or none.
+// loaded brings a certificate of the packager, or that there is none, or nothing.
 func (s *stroll) loaded() {
 	turn := s.loads[0]
 	s.loads = s.loads[1:]
-	s.step("loaded 1 %d%s", turn, map[bool]string{true: " none"}[s.rand.IntN(4) == 0])
+	switch s.rand.IntN(6) {
+	case 0:
+	case 1:
+		s.step("loaded 1 %d none", turn)
+	default:
+		s.step("loaded 1 %d", turn)
+	}
 }
 
 func (s *stroll) happens() {
-	some := []int{strollSeed, 2, 3, 4}[s.rand.IntN(4)]
+	some := s.all()[s.rand.IntN(4)]
 	p := s.peers[some]
 	if p == nil {
 		s.meet(some)
@@ -244,7 +260,7 @@ func (s *stroll) pushes(some int, p *strollPeer) {
 		p.pushes[turn] = p.next
 		p.next++
 		raw := walkedContent(1, turn).Raw
-		if s.kind == packaged && some != strollSeed {
+		if s.kind == packaged {
 			raw = walkedPackaged(1, turn).Raw
 		}
 		if bad {

@@ -188,9 +188,9 @@ func (w *walker) answer(now int64) (out []string) {
 		w.pending = w.pending[1:]
 		switch a := a.(type) {
 		case Verify:
-			made := map[bool]func(stream, turn int) Content{true: walkedPackaged, false: walkedContent}
-			if len(a.Raw) == 6 && (a.Raw[0] == 'c' || a.Raw[0] == 'p') {
-				w.node.Certified(now, a, made[a.Raw[0] == 'p'](int(a.Raw[1]), int(binary.BigEndian.Uint32(a.Raw[2:]))))
+			made := map[byte]func(stream, turn int) Content{'c': walkedContent, 'p': walkedPackaged}[a.Raw[0]]
+			if made != nil && len(a.Raw) == 6 {
+				w.node.Certified(now, a, made(int(a.Raw[1]), int(binary.BigEndian.Uint32(a.Raw[2:]))))
 			} else {
 				w.node.Refused(now, a)
 			}
@@ -233,6 +233,8 @@ func writeWalked(a Act) string {
 		return fmt.Sprintf("ready %d %d", a.Stream[0], a.Turn)
 	case Certificate:
 		return fmt.Sprintf("certificate %d %d", a.Stream[0], a.Turn)
+	case GiveUp:
+		return fmt.Sprintf("give-up %d", a.Stream[0])
 	case Blame:
 		return fmt.Sprintf("blame %d %s %d", a.From[0], a.Why, a.Bytes)
 	}
@@ -331,7 +333,7 @@ func TestWalks(t *testing.T) {
 			}
 		}
 	}
-	for _, verb := range []string{"say", "push", "verify", "check", "fetch", "ready", "certificate", "blame", "next", "has"} {
+	for _, verb := range []string{"say", "push", "verify", "check", "fetch", "ready", "certificate", "give-up", "blame", "next", "has"} {
 		if verbs[verb] == 0 {
 			t.Errorf("no walk has the node %s anything", verb)
 		}

@@ -26,9 +26,8 @@ type partCertificates struct {
 func (c *partCertificates) load(s *streams, a parts.Certificate) {
 	f := s.of(a.Stream)
 	if f == nil || f.load == nil || f.load.turn != a.Turn {
-		return // the node has given the part up, and counts a load that is never answered
+		return // the player waits for it no more; the node gives up a load that is not answered
 	}
-	f.giveUp()
 	ref := f.load.Reference
 	over, seen := false, &looks{}
 	stop := func() {}
@@ -55,7 +54,15 @@ func (c *partCertificates) load(s *streams, a parts.Certificate) {
 	}, func(got Fetched, err error) { c.loop.Post(func() { end(got.Data, err) }) })
 }
 
-// giveUp gives up the load that runs.
+// late gives up a load that takes too long.
+func (c *partCertificates) late(f *followed) {
+	if f != nil {
+		f.giveUp()
+	}
+	c.figures.PartsMissed++
+}
+
+// giveUp gives up the load that runs, if one does.
 func (f *followed) giveUp() {
 	if f.certifying != nil {
 		f.certifying()

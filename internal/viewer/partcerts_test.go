@@ -146,7 +146,7 @@ func TestAnOriginThatContradictsThePackagerIsNotPassedOn(t *testing.T) {
 	}
 }
 
-// TestALoadOfACertificateIsGivenUp with its stream, and with the key.
+// TestALoadOfACertificateIsGivenUp with its stream, and after a part's time. Without a key none is begun.
 func TestALoadOfACertificateIsGivenUp(t *testing.T) {
 	r, child := packagedRig(t)
 	r.plays(1, time.Second)
@@ -157,6 +157,11 @@ func TestALoadOfACertificateIsGivenUp(t *testing.T) {
 	r.answer(1, r.packages(1, media(5)), nil)
 	if f := r.verification.lists.figures; f.Parts != 0 || child.sources() != 0 {
 		t.Errorf("what comes then counts: %+v", f)
+	}
+	r, _ = packagedRig(t)
+	r.plays(1, time.Second)
+	if r.w.run(2 * partDuration); r.canceled != 1 || r.verification.lists.figures.PartsMissed != 1 {
+		t.Errorf("%d are given up, %+v", r.canceled, r.verification.lists.figures)
 	}
 	r, _ = packagedRig(t)
 	r.verification.keys, _ = certificate.NewKeySet()

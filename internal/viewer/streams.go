@@ -157,6 +157,8 @@ func (s *streams) act(a parts.Act) {
 		}
 	case parts.Certificate:
 		s.certs.load(s, a)
+	case parts.GiveUp:
+		s.certs.late(s.of(a.Stream))
 	case parts.Blame:
 		s.blame(a)
 	}

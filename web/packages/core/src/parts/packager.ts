@@ -39,16 +39,20 @@ const missed = (k: Packager, now: number): void => {
 export const wantCertificate = (s: State, now: number, p: Part, runs: Run[]): void => {
   const { signed: k, owner } = s;
   if (!s.asked?.packaged || p.content || p.sought || seeded(s, now) || !leads(s, now, p, runs)) return;
-  if (![...owner.links.values()].some((l) => l.follows.has(s.id))) return;
-  if (k.loading !== undefined) {
-    if (now - k.since < s.set.part) return;
-    missed(k, now);
-  }
-  if (now < k.again) return;
+  if (![...owner.links.values()].some((l) => !l.seed && l.follows.has(s.id))) return;
+  late(s, now);
+  if (k.loading !== undefined || now < k.again) return;
   p.sought = true;
   k.loading = p.turn;
   k.since = now;
   owner.do({ do: 'certificate', stream: s.id, turn: p.turn });
+};
+
+/** Gives up a load that has taken as long as a part plays: the part is of no use to children by then. */
+export const late = ({ signed: k, set, owner, id }: State, now: number): void => {
+  if (k.loading === undefined || now - k.since < set.part) return;
+  missed(k, now);
+  owner.do({ do: 'give-up', stream: id });
 };
 
 const leads = (s: State, now: number, p: Part, runs: Run[]): boolean => {

@@ -6,7 +6,7 @@ import { stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 import type { Check } from './act.ts';
 import { keyOf } from './link.ts';
-import { cameSigned, newPackager, seeded, vouches } from './packager.ts';
+import { cameSigned, late, newPackager, seeded, vouches } from './packager.ts';
 import { hold, look } from './player.ts';
 import { heads, push } from './push.ts';
 import { type Content, maxPart, type Part, Shelf, sameContent, size } from './shelf.ts';
@@ -52,6 +52,7 @@ export class Stream implements State {
   /** Looks what is due. */
   tick(now: number): void {
     look(this, now);
+    late(this, now);
     this.flush(now);
   }
 

@@ -101,6 +101,8 @@ const written = (a: Act): string => {
     case 'ready':
     case 'certificate':
       return `${a.do} ${firstOf(a.stream)} ${a.turn}`;
+    case 'give-up':
+      return `give-up ${firstOf(a.stream)}`;
     case 'blame':
       return `blame ${firstOf(a.from)} ${a.why} ${a.bytes}`;
   }

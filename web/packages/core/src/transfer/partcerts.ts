@@ -15,18 +15,21 @@ export interface PartCertificates {
   wanted(): boolean;
   /**
    * Loads the certificate of the part that the player of a stream waits for, and returns what it says, undefined if it does not count.
-   * `over`: the load was given up for another one, or with the stream.
+   * `over`: the load was given up.
    */
   load(f: Followed, l: PartLoad): Promise<{ over: boolean; content?: Content | undefined }>;
+  /** Gives up a load that takes too long. */
+  late(f: Followed | undefined): void;
 }
 
 /** The longest certificate of a part that is loaded, bytes. */
 const mostCertificate = 8192;
 
-/** Gives up the load that runs. */
+/** Gives up the load that runs, if one does. */
 export const giveUp = (f: Followed): void => {
-  f.certifying?.abort();
+  const { certifying } = f;
   f.certifying = undefined;
+  certifying?.abort();
 };
 
 export const createPartCertificates = (
@@ -50,7 +53,6 @@ export const createPartCertificates = (
   return {
     wanted: () => verification.keys.some((k) => k.alg === 2),
     async load(f, l) {
-      giveUp(f);
       const abort = new AbortController();
       f.certifying = abort;
       const content = await take(l, abort).catch(() => undefined);
@@ -58,6 +60,10 @@ export const createPartCertificates = (
       f.certifying = undefined;
       stats.count(content ? 'part_certificates' : 'part_certificates_missed');
       return { over: false, content };
+    },
+    late(f) {
+      if (f) giveUp(f);
+      stats.count('part_certificates_missed');
     },
   };
 };

@@ -100,6 +100,7 @@ export const createStreams: CreateStreams = (shared, host) => {
     else if (a.do === 'check') check(a);
     else if (a.do === 'blame') blame(a);
     else if (a.do === 'certificate') settled(certificate(a));
+    else if (a.do === 'give-up') certificates.late(of(a.stream));
     else serve(a);
   };
 
