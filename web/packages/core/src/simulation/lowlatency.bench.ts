@@ -1,11 +1,14 @@
 /**
  * Twelve pages of a low-latency stream of 0.96 Mbit/s in virtual time: `npx vitest bench --run lowlatency` (docs/experiments/parts.md).
  * It prints figures of three traces, which differ in when pages come and which line each has; the rates that vitest prints mean nothing
- * here.
+ * here. Each audience plays beside a seed, and without one where a packager signs the parts: `certificates` are loads of a packager's for
+ * each part, by all pages together.
  */
 
 import { bench } from 'vitest';
+import { Signer } from './film.ts';
 import { home, quick, setUp, share, slow, wasted } from './partscene.ts';
+import { signer } from './scene.ts';
 import type { Line } from './world.ts';
 
 const audiences: Record<string, Line[]> = {
@@ -27,12 +30,17 @@ const random = (trace: number) => {
   };
 };
 
-const play = async (lines: Line[], trace: number) => {
+const packager = new Signer(2);
+
+const play = async (lines: Line[], trace: number, packaged: boolean) => {
   const draw = random(trace);
   const shuffled = lines.map((line) => ({ line, at: draw() })).sort((a, b) => a.at - b.at);
-  const { viewers, viewer, run } = setUp();
+  const { viewers, viewer, run, broadcast } = setUp({ seed: !packaged });
+  if (packaged) broadcast.packager = { signer: packager, lateMs: () => 0 };
+  const began = broadcast.latest();
   for (const { line } of shuffled) {
-    viewer({ line });
+    const { engine } = viewer({ line });
+    if (packaged) engine.setKeys([signer.verifyKey, packager.verifyKey]);
     await run(500 + 1_000 * draw());
   }
   await run(45_000);
@@ -40,21 +48,28 @@ const play = async (lines: Line[], trace: number) => {
   const stalls = sum((v) => v.stalls);
   const lost = sum((v) => v.engine.snapshot().totals.parts!.lost);
   for (const v of viewers) v.stop();
-  return { ...share(viewers), wasted: wasted(viewers), stalls, lost };
+  const loads = [...broadcast.certificates.values()].reduce((n, c) => n + c.asked, 0);
+  const certificates = loads / (broadcast.latest() - began);
+  return { ...share(viewers), wasted: wasted(viewers), stalls, lost, certificates };
 };
 
-for (const [name, lines] of Object.entries(audiences)) {
+const scenes = Object.entries(audiences).flatMap(([name, lines]) => [
+  { name, lines, packaged: false },
+  { name: `${name}; no seed, a packager signs`, lines, packaged: true },
+]);
+
+for (const { name, lines, packaged } of scenes) {
   bench(
     name,
     async () => {
       const runs: Awaited<ReturnType<typeof play>>[] = [];
-      for (const trace of [1, 2, 3]) runs.push(await play(lines, trace));
+      for (const trace of [1, 2, 3]) runs.push(await play(lines, trace, packaged));
       const figure = (of: keyof (typeof runs)[0]) => {
         const [low, mid, high] = runs.map((r) => r[of]).sort((a, b) => a - b) as [number, number, number];
         return `${of} ${mid.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
       };
       console.log(
-        `${name}: ${(['peer', 'seed', 'origin', 'wasted', 'stalls', 'lost'] as const).map(figure).join(', ')}`,
+        `${name}: ${(['peer', 'seed', 'origin', 'wasted', 'stalls', 'lost', 'certificates'] as const).map(figure).join(', ')}`,
       );
     },
     { iterations: 1, time: 0, warmupIterations: 0, warmupTime: 0 },
