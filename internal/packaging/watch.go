@@ -30,11 +30,11 @@ func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report fun
 	known := map[string]*watched{}
 	var folders map[string]time.Time
 	var slow time.Time // when all was looked at last
-	for {
-		all := p.Now().Sub(slow) > everySlow-Every/2
+	for at := p.Now(); ; {
+		all := at.Sub(slow) > everySlow-Every/2
 		touched := all && p.folder.touched(folders)
 		if all {
-			slow = p.Now()
+			slow = at
 		}
 		if touched {
 			files, found, err := p.folder.walk()
@@ -52,7 +52,7 @@ func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report fun
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticks:
+		case at = <-ticks:
 		}
 	}
 }
