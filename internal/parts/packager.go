@@ -34,8 +34,8 @@ func (k *packager) missed(now int64) {
 	}
 }
 
-// certificate asks for the packager's certificate of a part that the origin is asked for, in runs of pieces or, without runs, whole: if
-// this node is to be the source of one of these pieces.
+// certificate asks for the packager's certificate of a part of which the origin is asked for runs of pieces or, without runs, for all, or
+// would be if its length was known: if this node is to be the source of one of these pieces.
 func (y *player) certificate(now int64, p *part, runs []Run) {
 	s := y.stream
 	k := &s.signed

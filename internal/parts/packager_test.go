@@ -203,6 +203,45 @@ func TestLoadsOfCertificatesAreBounded(t *testing.T) {
 	}
 }
 
+// TestASourceOfSomeStripesNeedNotWait: how long a part is, the certificate says. What the viewer is the source of is then asked of the
+// origin at once, and what its parents push is not.
+func TestASourceOfSomeStripesNeedNotWait(t *testing.T) {
+	r := aloneRig(8)
+	for s := range uint8(2) {
+		r.Heard(1, other, peer.Place{Stream: stream1, Stripe: s, Path: []ID{other}, Room: 4, Least: 255})
+	}
+	r.list(1)
+	r.Heard(2, other, peer.Part{Stream: stream1, Turn: 1, Raw: rawOf(1)})
+	r.settle(2)
+	for i := range r.Pieces(1) {
+		if r.shelf.parts[1].stripe(i) < 2 {
+			r.sends(3, other, 0, 1, i)
+		}
+	}
+	r.settle(3)
+	id, _ := partOf(2)
+	r.Listed(second, 2, id, 0)
+	if loads := r.asksFor(second, 2); len(loads) != 1 || r.shelf.parts[2].whole {
+		t.Fatalf("%d are loaded, all of it asked for: %v", len(loads), r.shelf.parts[2].whole)
+	}
+	r.loaded(second+1, 2)
+	asked := map[int]bool{}
+	for _, a := range r.settle(second + 1) {
+		if f, ok := a.(Fetch); ok {
+			for _, run := range f.Runs {
+				for i := run.First; i <= run.Last; i++ {
+					asked[i] = true
+				}
+			}
+		}
+	}
+	for i := range r.Pieces(2) {
+		if own := r.shelf.parts[2].stripe(i) >= 2; asked[i] != own {
+			t.Errorf("piece %d is asked of the origin: %v", i, asked[i])
+		}
+	}
+}
+
 // TestALoadThatHangsIsGivenUp after a part's time, though the player asks for nothing more.
 func TestALoadThatHangsIsGivenUp(t *testing.T) {
 	r := aloneRig(8)

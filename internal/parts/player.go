@@ -113,6 +113,8 @@ func (y *player) look(now int64) {
 	if p.length == 0 {
 		if y.short || !y.awaitsAny() {
 			y.fetchWhole(now, p)
+		} else {
+			y.certificate(now, p, nil) // it says how long the part is, so what this node is the source of need not wait until it is due
 		}
 		return
 	}

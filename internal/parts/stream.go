@@ -136,18 +136,18 @@ func (s *Stream) certify(now int64, turn uint32, c *Content) bool {
 		return false
 	}
 	p := s.shelf.part(turn)
-	if p.content != nil {
-		same := p.content.same(c)
-		if same && c.Packaged {
-			s.signed.heard = now
-		}
-		return same
+	known := p.content != nil
+	if known && !p.content.same(c) {
+		return false
 	}
 	if p.named != (segment.ID{}) && p.named != c.Segment || p.length > 0 && p.length != c.Length || s.shelf.elsewhere(turn, c.Segment) {
 		return false
 	}
 	if c.Packaged {
-		s.signed.heard = now
+		s.signed.heard = now // others can be had without a seed, too
+	}
+	if known {
+		return true
 	}
 	if p.content = c; p.length == 0 {
 		p.size(c.Length)

@@ -180,7 +180,7 @@ func (s *stroll) part() {
 func (s *stroll) loaded() {
 	turn := s.loads[0]
 	s.loads = s.loads[1:]
-	switch s.rand.IntN(6) {
+	switch s.rand.IntN(4) {
 	case 0:
 	case 1:
 		s.step("loaded 1 %d none", turn)

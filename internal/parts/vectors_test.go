@@ -300,8 +300,11 @@ func readWalked(in *words) peer.Message {
 func TestWalks(t *testing.T) {
 	if *update {
 		v := walkVectors{About: "Walks of a viewer's part in low-latency streams (spec/parts.md): what happens, at µs, and what it does. Written by internal/parts, -update."}
-		for i, name := range []string{"parts come along four trees", "trouble", "packaged, and peers that come and go"} {
-			v.Walks = append(v.Walks, walk{name, newStroll(uint64(i)).steps(220)})
+		for i, w := range []struct {
+			name  string
+			steps int
+		}{{"parts come along four trees", 220}, {"trouble", 220}, {"packaged, and peers that come and go", 500}} {
+			v.Walks = append(v.Walks, walk{w.name, newStroll(uint64(i)).steps(w.steps)})
 		}
 		b, err := json.MarshalIndent(v, "", " ")
 		if err != nil {

@@ -87,10 +87,11 @@ func TestASourceLoadsThePackagersCertificates(t *testing.T) {
 		child.says(peer.Subscribe{Stream: r.stream, Stripe: uint8(stripe), Slots: 1})
 	}
 	r.plays(2, time.Second)
-	r.answer(3, r.packages(2, data), nil)
+	signed := r.packages(2, data)
+	r.answer(3, signed, nil)
 	r.answer(2, data, nil)
 	r.w.run(time.Second)
-	if told := of[peer.Part](child); len(told) != 1 || !bytes.Equal(told[0].Raw, r.packages(2, data)) {
+	if told := of[peer.Part](child); len(told) != 1 || !bytes.Equal(told[0].Raw, signed) {
 		t.Errorf("%d certificates are told", len(told))
 	}
 	if s := r.ledger.sum(); s.Uploaded["direct"] != int64(len(data)) {

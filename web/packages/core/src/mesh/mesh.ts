@@ -7,18 +7,19 @@ import { type Config, calm, type Message, none, nowhere, type Send } from './pla
 import {
   admit,
   avoid,
+  candidate,
   drop,
   expire,
   fed,
   feeds,
   grow,
-  leads,
   newTree,
   orphaned,
   placeOf,
   type State,
   seek,
   send,
+  sourceRank,
   tell,
 } from './trees.ts';
 
@@ -149,9 +150,14 @@ export class Mesh {
     return this.state.trees[stripe]!.parent !== undefined;
   }
 
-  /** Whether the node is to be the source of a stripe, if certificates reach it. */
+  /**
+   * Whether the node is to be the source of a stripe: it takes children and has no parent, and no peer can be one whose tree is preferred
+   * to the node's own. It can be the source if certificates reach it.
+   */
   leads(now: number, stripe: number): boolean {
-    return leads(this.state, now, stripe);
+    const { slots } = this.state.uplink;
+    const own = sourceRank(this.state.config.self, stripe, slots);
+    return slots > 0 && !this.awaited(stripe) && candidate(this.state, now, stripe, own) === undefined;
   }
 
   /** The peers that pieces of a stripe are pushed to. */

@@ -222,7 +222,7 @@ export const seek = (m: State, now: number, stripe: number): void => {
 };
 
 /** The best peer that can be the parent of a stripe and whose rank is below a bound. */
-const candidate = (m: State, now: number, stripe: number, below: number): string | undefined => {
+export const candidate = (m: State, now: number, stripe: number, below: number): string | undefined => {
   let best: string | undefined;
   let at = nowhere;
   for (const id of m.order) {
@@ -235,17 +235,6 @@ const candidate = (m: State, now: number, stripe: number, below: number): string
     at = place;
   }
   return best;
-};
-
-/**
- * Whether the node is to be the source of a stripe: it takes children and has no parent, and no peer can be one whose tree is preferred
- * to the node's own. It can be the source if certificates reach it.
- */
-export const leads = (m: State, now: number, stripe: number): boolean => {
-  const { slots } = m.uplink;
-  const { parent } = m.trees[stripe]!;
-  const own = sourceRank(m.config.self, stripe, slots);
-  return slots > 0 && parent === undefined && candidate(m, now, stripe, own) === undefined;
 };
 
 /** Compares two peers that could be the parent: the tree of the lower rank, the shorter path, the one with more room. Of two that are alike the first one, of the lower ID, stays. */

@@ -1,9 +1,9 @@
 /** Loads of the packager's certificates of a stream's parts (spec/packaging.md, "Parts"). Times are µs. */
 
-import { stripes } from '../protocol/parts.ts';
 import type { Run } from './act.ts';
-import type { Content, Part } from './shelf.ts';
-import { type Packager, type State, stripeIn } from './state.ts';
+import type { Link } from './link.ts';
+import type { Part } from './shelf.ts';
+import { all, type Packager, type State, stripeIn } from './state.ts';
 
 /** Parts without a certificate after which a seed, or a packager, is not counted on. */
 const silence = 4;
@@ -12,20 +12,15 @@ const mostMisses = 4;
 const minPause = 4_000_000;
 const maxPause = 600_000_000;
 
-export const newPackager = (): Packager => ({ heard: Number.NEGATIVE_INFINITY, since: 0, misses: 0, again: 0 });
-
 /** Whether the node can be a source by the packager's word. */
 export const vouches = ({ signed, set }: State, now: number): boolean =>
   now - signed.heard < silence * set.part && now >= signed.again;
 
 /** Whether a linked seed sends certificates. */
-export const seeded = ({ heard, set, owner }: State, now: number): boolean =>
-  now - heard < silence * set.part && [...owner.links.values()].some((l) => l.seed);
+export const seeded = (s: State, now: number): boolean =>
+  now - s.heard < silence * s.set.part && linked(s, (l) => l.seed);
 
-/** A certificate came: a packager's says that others can be had without a seed, too. */
-export const cameSigned = ({ signed }: State, now: number, { alg }: Content): void => {
-  if (alg === 2) signed.heard = now;
-};
+const linked = ({ owner }: State, what: (l: Link) => boolean) => [...owner.links.values()].some(what);
 
 const missed = (k: Packager, now: number): void => {
   k.loading = undefined;
@@ -33,13 +28,13 @@ const missed = (k: Packager, now: number): void => {
 };
 
 /**
- * Asks for the packager's certificate of a part that the origin is asked for, in runs of pieces or, without runs, whole: if this node is
- * to be the source of one of these pieces.
+ * Asks for the packager's certificate of a part of which the origin is asked for runs of pieces or, without runs, for all, or would be if
+ * its length was known: if this node is to be the source of one of these pieces.
  */
 export const wantCertificate = (s: State, now: number, p: Part, runs: Run[]): void => {
   const { signed: k, owner } = s;
   if (!s.asked?.packaged || p.content || p.sought || seeded(s, now) || !leads(s, now, p, runs)) return;
-  if (![...owner.links.values()].some((l) => !l.seed && l.follows.has(s.id))) return;
+  if (!linked(s, (l) => !l.seed && l.follows.has(s.id))) return;
   late(s, now);
   if (k.loading !== undefined || now < k.again) return;
   p.sought = true;
@@ -56,11 +51,9 @@ export const late = ({ signed: k, set, owner, id }: State, now: number): void =>
 };
 
 const leads = (s: State, now: number, p: Part, runs: Run[]): boolean => {
-  const asked = new Set<number>();
-  for (const { first, last } of runs) for (let i = first; i <= last; i++) asked.add(stripeIn(p, i));
-  for (let stripe = 0; stripe < stripes; stripe++)
-    if ((!runs.length || asked.has(stripe)) && s.mesh.leads(now, stripe)) return true;
-  return false;
+  for (const { first, last } of runs)
+    for (let i = first; i <= last; i++) if (s.mesh.leads(now, stripeIn(p, i))) return true;
+  return !runs.length && all.some((stripe) => s.mesh.leads(now, stripe));
 };
 
 /** Whether what came of a load counts. */

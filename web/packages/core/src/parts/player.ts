@@ -1,14 +1,11 @@
 /** What the player waits for, and when the origin is asked for it. Times are µs. */
 
 import { dueAt } from '../mesh/mesh.ts';
-import { stripes } from '../protocol/parts.ts';
 import { pieceLength } from '../segment/segment.ts';
 import type { Run } from './act.ts';
 import { wantCertificate } from './packager.ts';
 import { lacks, type Part } from './shelf.ts';
-import { type State, stripeIn } from './state.ts';
-
-const all = Array.from({ length: stripes }, (_, stripe) => stripe);
+import { all, type State, stripeIn } from './state.ts';
 
 /** Gives the part to the player that it waits for, if it is there, and asks the origin for what it is to send. */
 export const look = (s: State, now: number): void => {
@@ -19,6 +16,8 @@ export const look = (s: State, now: number): void => {
     isDue(s, now, p);
   } else if (p.length === 0) {
     if (s.short || !all.some((stripe) => s.mesh.awaited(stripe))) fetchWhole(s, now, p);
+    // It says how long the part is, so what this node is the source of need not wait until it is due.
+    else wantCertificate(s, now, p, []);
   } else {
     fetch(s, now, p, (i) => s.short || !s.mesh.awaited(stripeIn(p, i)));
   }

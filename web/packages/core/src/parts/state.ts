@@ -77,6 +77,9 @@ export interface State {
   short: boolean;
 }
 
+/** The stripes. */
+export const all = Array.from({ length: stripes }, (_, stripe) => stripe);
+
 /** The tree of a piece. */
 export const stripeIn = (p: Part, i: number): number =>
   stripeOf(Math.floor(p.turn / turns) + (p.turn % turns), i, p.pieces.length, stripes);
