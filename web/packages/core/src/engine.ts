@@ -18,6 +18,7 @@ import { createGreeting } from './transfer/greeting.ts';
 import { createLists } from './transfer/lists.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createLowLatency } from './transfer/nodescript.ts';
+import { createPartCertificates } from './transfer/partcerts.ts';
 import { createParts } from './transfer/parts.ts';
 import { createPeers } from './transfer/peers.ts';
 import type { Peer } from './transfer/ports.ts';
@@ -204,6 +205,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       need,
       capped,
       verification,
+      certificates: createPartCertificates(shared, { verification }),
       freshness,
       hand: loads.hand,
     });

@@ -10,7 +10,7 @@ vi.setConfig({ testTimeout: 300_000 });
 
 const packager = new Signer(2);
 
-const scene = ({ seed = false, lateMs = (_n: number) => 0 } = {}) => {
+const scene = ({ seed = false, lateMs = (_n: number): number => 0 } = {}) => {
   const s = setUp({ seed });
   s.broadcast.packager = { signer: packager, lateMs };
   return s;

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { parseCertificate } from '../certificate/index.ts';
+import type { Content } from '../parts/shelf.ts';
 import type { OriginResult, SegmentRequest } from '../ports.ts';
 import { idOf, Signer } from '../simulation/film.ts';
 import { createStats } from '../stats/stats.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { createLine } from './line.ts';
-import { createPartCertificates, giveUp } from './partcerts.ts';
+import { createPartCertificates } from './partcerts.ts';
 import type { Followed, PartLoad } from './partload.ts';
 import type { Shared } from './shared.ts';
 
@@ -18,7 +19,12 @@ const setUp = () => {
   const stats = createStats();
   const loads: { url: string; signal: AbortSignal; progress(loaded: number): void }[] = [];
   let answer: (raw: Uint8Array | undefined) => Promise<void> = async () => {};
-  const shared = { line: createLine(new FakeClock()), stats, segments: { idOf: async (n: string) => idOf(n) } };
+  const shared = {
+    line: createLine(new FakeClock()),
+    stats,
+    segments: { idOf: async (n: string) => idOf(n) },
+    settled() {},
+  };
   const keys = [packager.verifyKey];
   const certificates = createPartCertificates(shared as unknown as Shared, {
     verification: {
@@ -44,18 +50,23 @@ const setUp = () => {
     const request = { url: `https://cdn${name}?t=1`, range, beside } as unknown as SegmentRequest;
     return { request, id: idOf(name) } as PartLoad;
   };
-  return { stats, loads, keys, certificates, f, part, answer: (raw?: Uint8Array) => answer(raw) };
+  /** Loads a certificate, and says what comes of it. */
+  const load = (range?: { first: number; last: number }) => {
+    const came: (Content | undefined)[] = [];
+    certificates.load(f, part(range), (content) => came.push(content));
+    return came;
+  };
+  return { stats, loads, keys, certificates, f, load, answer: (raw?: Uint8Array) => answer(raw) };
 };
 
 describe('the certificate of a part', () => {
   it('is beside the part, and counts', async () => {
-    const { certificates, f, part, loads, answer, stats } = setUp();
-    const came = certificates.load(f, part());
+    const { load, f, loads, answer, stats } = setUp();
+    const came = load();
     await answer(packager.certify(name, data, 0));
-    const { over, content } = await came;
-    expect([over, content?.segment, content?.length, content?.alg]).toEqual([false, idOf(name), 40_000, 2]);
+    expect(came).toMatchObject([{ segment: idOf(name), length: 40_000, alg: 2 }]);
     expect(loads[0]!.url).toBe(`https://cdn${name}.leeway?t=1`);
-    void certificates.load(f, part({ first: 1600, last: 4799 }));
+    load({ first: 1600, last: 4799 });
     expect(loads[1]!.url).toBe(`https://cdn${name}.1600-4799.leeway?t=1`);
     expect([stats.counters.part_certificates, f.certifying?.signal.aborted]).toEqual([1, false]);
   });
@@ -67,29 +78,27 @@ describe('the certificate of a part', () => {
     ['of another part', packager.certify('/live/41.1.m4s', data, 0)],
     ['that is too long', new Uint8Array([...packager.certify(name, data, 0), ...new Uint8Array(8192)])],
   ])('%s does not count', async (_what, raw) => {
-    const { certificates, f, part, answer, stats } = setUp();
-    const came = certificates.load(f, part());
+    const { load, answer, stats } = setUp();
+    const came = load();
     await answer(raw);
-    expect([await came, stats.counters.part_certificates_missed]).toEqual([
-      { over: false, content: undefined },
-      1,
-    ]);
+    expect([came, stats.counters.part_certificates_missed]).toEqual([[undefined], 1]);
   });
 
   it('is given up above 8,192 bytes, with the stream, and when it takes too long', async () => {
-    const { certificates, f, part, loads, stats } = setUp();
-    const long = certificates.load(f, part());
+    const { certificates, f, load, loads, stats } = setUp();
+    const long = load();
     loads[0]!.progress(8192);
     expect(loads[0]!.signal.aborted).toBe(false);
     loads[0]!.progress(8193);
     expect(loads[0]!.signal.aborted).toBe(true);
-    expect(await long).toEqual({ over: false, content: undefined });
-    const first = certificates.load(f, part());
-    giveUp(f);
-    expect(await first).toEqual({ over: true });
-    const second = certificates.load(f, part());
+    await settle();
+    expect(long).toEqual([undefined]);
+    const first = load();
+    certificates.giveUp(f);
+    const second = load();
     certificates.late(f);
-    expect(await second).toEqual({ over: true });
+    await settle();
+    expect([first, second]).toEqual([[], []]);
     expect(loads.every(({ signal }) => signal.aborted)).toBe(true);
     expect(stats.counters.part_certificates_missed).toBe(2);
   });

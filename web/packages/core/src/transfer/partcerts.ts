@@ -14,26 +14,21 @@ export interface PartCertificates {
   /** A packager's key is known. */
   wanted(): boolean;
   /**
-   * Loads the certificate of the part that the player of a stream waits for, and returns what it says, undefined if it does not count.
-   * `over`: the load was given up.
+   * Loads the certificate of the part that the player of a stream waits for. `came` hears what it says, undefined if it does not count,
+   * unless the load is given up.
    */
-  load(f: Followed, l: PartLoad): Promise<{ over: boolean; content?: Content | undefined }>;
-  /** Gives up a load that takes too long. */
+  load(f: Followed, l: PartLoad, came: (content?: Content) => void): void;
+  /** Gives up the load that runs, if one does, */
+  giveUp(f: Followed): void;
+  /** since it takes too long. */
   late(f: Followed | undefined): void;
 }
 
 /** The longest certificate of a part that is loaded, bytes. */
 const mostCertificate = 8192;
 
-/** Gives up the load that runs, if one does. */
-export const giveUp = (f: Followed): void => {
-  const { certifying } = f;
-  f.certifying = undefined;
-  certifying?.abort();
-};
-
 export const createPartCertificates = (
-  { line, stats, segments }: Shared,
+  { line, stats, segments, settled }: Shared,
   { verification }: PartCertificatesHost,
 ): PartCertificates => {
   const take = async ({ request, id }: PartLoad, abort: AbortController): Promise<Content | undefined> => {
@@ -50,16 +45,25 @@ export const createPartCertificates = (
     return { ...c, segment: id };
   };
 
+  const giveUp = (f: Followed): void => {
+    const { certifying } = f;
+    f.certifying = undefined;
+    certifying?.abort();
+  };
+
   return {
+    giveUp,
     wanted: () => verification.keys.some((k) => k.alg === 2),
-    async load(f, l) {
+    load(f, l, came) {
       const abort = new AbortController();
       f.certifying = abort;
-      const content = await take(l, abort).catch(() => undefined);
-      if (f.certifying !== abort) return { over: true };
-      f.certifying = undefined;
-      stats.count(content ? 'part_certificates' : 'part_certificates_missed');
-      return { over: false, content };
+      const end = (content?: Content) => {
+        if (f.certifying !== abort) return;
+        f.certifying = undefined;
+        stats.count(content ? 'part_certificates' : 'part_certificates_missed');
+        came(content);
+      };
+      settled(take(l, abort).then(end, () => end()));
     },
     late(f) {
       if (f) giveUp(f);

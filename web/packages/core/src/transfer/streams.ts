@@ -10,7 +10,7 @@ import type { Loading } from '../playback.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { decodeParts, encodeParts, stripes } from '../protocol/parts.ts';
 import { byeBadPiece, byeProtocolError, type DataMessage } from '../protocol/peer.ts';
-import { createPartCertificates, giveUp } from './partcerts.ts';
+import type { PartCertificates } from './partcerts.ts';
 import { createPartLoads, type Followed, type PartLoadsHost } from './partload.ts';
 import type { Peer } from './ports.ts';
 import type { Shared } from './shared.ts';
@@ -23,7 +23,8 @@ export interface StreamsHost {
   uploads(): boolean;
   /** What the site lets it send, kbit/s; 0 or undefined: any. */
   capped(): number | undefined;
-  verification: Pick<Verification, 'judge' | 'agrees' | 'keys'>;
+  verification: Pick<Verification, 'judge' | 'agrees'>;
+  certificates: PartCertificates;
   freshness: PartLoadsHost['freshness'];
   hand: PartLoadsHost['hand'];
 }
@@ -51,10 +52,9 @@ const mostKnown = 64;
 
 export const createStreams: CreateStreams = (shared, host) => {
   const { clock, crypto, stats, line, segments, nowUs, settled } = shared;
-  const { verification } = host;
+  const { verification, certificates } = host;
   const node = new Node(host.self());
   const tracks = new Map<string | undefined, Followed>();
-  const certificates = createPartCertificates(shared, host);
   let acting = false;
   let timer = 0;
   let had = { ...node.counts };
@@ -99,18 +99,18 @@ export const createStreams: CreateStreams = (shared, host) => {
     else if (a.do === 'verify') settled(judge(a));
     else if (a.do === 'check') check(a);
     else if (a.do === 'blame') blame(a);
-    else if (a.do === 'certificate') settled(certificate(a));
     else if (a.do === 'give-up') certificates.late(of(a.stream));
     else serve(a);
   };
 
-  /** The part that the player waits for is here, or is to be fetched. */
-  const serve = (a: Act & { do: 'fetch' | 'ready' }) => {
+  /** The part that the player waits for is here, or is to be fetched, or its certificate is. */
+  const serve = (a: Act & { do: 'fetch' | 'ready' | 'certificate' }) => {
     const f = of(a.stream);
     const l = f?.load;
     if (!f || l?.turn !== a.turn) return;
     if (a.do === 'fetch') loads.fetch(l, a.runs);
-    else settled(loads.ready(f, l));
+    else if (a.do === 'ready') settled(loads.ready(f, l));
+    else certificates.load(f, l, (content) => during((now) => node.loaded(now, a.stream, a.turn, content)));
   };
 
   const blame = ({ from, why, bytes }: Act & { do: 'blame' }): void => {
@@ -129,15 +129,6 @@ export const createStreams: CreateStreams = (shared, host) => {
     const c = peer && (await verification.judge(peer, a.raw));
     const content = c && { ...c, segment: await segments.idOf(c.name) };
     during((now) => node.certified(now, a, content));
-  };
-
-  /** Loads the packager's certificate of the part that the player waits for. */
-  const certificate = async ({ stream, turn }: Act & { do: 'certificate' }) => {
-    const f = of(stream);
-    const l = f?.load;
-    if (!f || l?.turn !== turn) return;
-    const { over, content } = await certificates.load(f, l);
-    if (!over) during((now) => node.loaded(now, stream, turn, content));
   };
 
   /** Compares the digest of a piece. */
@@ -192,7 +183,7 @@ export const createStreams: CreateStreams = (shared, host) => {
     const f = tracks.get(track);
     if (!f) return;
     tracks.delete(track);
-    giveUp(f);
+    certificates.giveUp(f);
     if (f.load) loads.fetch(f.load);
     during((now) => node.unfollow(now, f.id));
   };
