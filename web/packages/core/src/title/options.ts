@@ -11,7 +11,6 @@ import type { Stats } from '../stats/stats.ts';
 import type { AheadRules } from '../transfer/ahead.ts';
 import type { Credit } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
-import type { Script } from './script.ts';
 
 /** What an engine is made from. */
 export interface EngineContext {
@@ -41,6 +40,16 @@ export interface EngineContext {
 
 /** Makes a title's engine. It comes in a script of its own, once there is a picture (decision 0015). */
 export type CreateEngine = (context: EngineContext, environment: Environment) => Engine & Inspection;
+
+/** The script that it comes in. */
+export interface Script {
+  /** Asks for it. What fails is seen when it is needed. */
+  fetch(): void;
+  /** What it makes engines with. Rejects where it does not come. */
+  need(): Promise<CreateEngine>;
+  /** It did not come: the next that needs it asks again. Says when to try that, ms. */
+  failed(): number;
+}
 
 export interface TitleOptions {
   manifest: string;

@@ -1,18 +1,9 @@
 /** The engine's script: asked for once, and again after a while where it did not come. */
 
-import type { CreateEngine } from './options.ts';
+import type { CreateEngine, Script } from './options.ts';
 
 /** How long after it did not come it is tried again; twice as long each time. */
 const retryMs = 10_000;
-
-export interface Script {
-  /** Asks for it. What fails is seen when it is needed. */
-  fetch(): void;
-  /** What it makes engines with. Rejects where it does not come. */
-  need(): Promise<CreateEngine>;
-  /** It did not come: the next that needs it asks again. Says when to try that, ms. */
-  failed(): number;
-}
 
 export const createScript = (load: () => Promise<CreateEngine>): Script => {
   let coming: Promise<CreateEngine> | undefined;
