@@ -124,20 +124,20 @@ func (l *behind) close() {
 }
 
 // owe notes an order that was made. Under mu.
-func (d *Download) owe(a *arriving) {
-	if a.Lane == peer.Foreground {
-		d.queued += int64(a.Length)
+func (d *Download) owe(o *Order) {
+	if o.Lane == peer.Foreground {
+		d.queued += int64(o.Length)
 	} else {
-		d.behind.requested(a.Length, 0)
+		d.behind.requested(o.Length, 0)
 	}
 }
 
 // settle notes an order of which nothing is owed any more. Under mu.
-func (d *Download) settle(a *arriving) {
-	if a.Lane == peer.Foreground {
-		d.queued -= int64(a.Length)
+func (d *Download) settle(o *Order) {
+	if o.Lane == peer.Foreground {
+		d.queued -= int64(o.Length)
 	} else {
-		d.behind.requested(0, a.Length-a.Received)
+		d.behind.requested(0, o.Length-o.Received())
 	}
 }
 

@@ -31,10 +31,14 @@ type Order struct {
 	Lane     peer.Lane
 	Why      string // what the requester asked for it for
 	Sent     time.Time
-	Received int  // bytes that are in
 	Checking bool // all bytes are in, and on their way to the owner
 	Promoted bool // it was asked for in the background
+
+	came peer.Assembly // the piece as far as it has come
 }
+
+// Received is how many bytes of the piece are in.
+func (o *Order) Received() int { return o.came.Received }
 
 // DownloadEvents receives the outcome of requests. Its methods may be called from any goroutine.
 type DownloadEvents interface {
@@ -59,18 +63,13 @@ type Download struct {
 
 	mu          sync.Mutex
 	lastID      uint32
-	pending     map[uint32]*arriving
+	pending     map[uint32]*Order
 	order       []uint32 // of pending, as they were asked for
 	canceled    map[uint32]canceled
 	queued      int64 // bytes asked for in the foreground and not all in
 	unsolicited int
 	lateBehind  int     // bytes, see LateBehind
 	behind      *behind // nil: nothing is taken in the background lane
-}
-
-type arriving struct {
-	Order
-	piece peer.Assembly // as far as it has come
 }
 
 // canceled is what is remembered of a request that was taken back: when, and how many bytes of it may still come.
@@ -83,7 +82,7 @@ type canceled struct {
 
 // NewDownload makes the fetching side of a link; send writes control messages.
 func NewDownload(send func(peer.Message), now func() time.Time, events DownloadEvents) *Download {
-	return &Download{send: send, now: now, events: events, gauge: gauge{clock: now}, pending: map[uint32]*arriving{}, canceled: map[uint32]canceled{}}
+	return &Download{send: send, now: now, events: events, gauge: gauge{clock: now}, pending: map[uint32]*Order{}, canceled: map[uint32]canceled{}}
 }
 
 // Request asks for pieces of a segment and returns the request IDs.
@@ -94,10 +93,10 @@ func (d *Download) Request(t *Target, lane peer.Lane, why string, pieces ...int)
 	for _, p := range pieces {
 		id := d.unusedID()
 		n := segment.PieceLen(t.Certificate.Length, p)
-		a := &arriving{Order: Order{ID: id, Target: t, Piece: p, Length: n, Lane: lane, Why: why, Sent: now}}
-		d.pending[id] = a
+		o := &Order{ID: id, Target: t, Piece: p, Length: n, Lane: lane, Why: why, Sent: now}
+		d.pending[id] = o
 		d.order = append(d.order, id)
-		d.owe(a)
+		d.owe(o)
 		list = append(list, peer.PieceRequest{ID: id, Piece: uint16(p)})
 	}
 	d.mu.Unlock()
@@ -128,10 +127,10 @@ func (d *Download) Cancel(match func(Order) bool) []Order {
 	var list []uint32
 	d.mu.Lock()
 	for _, id := range slices.Clone(d.order) {
-		if a := d.pending[id]; !a.Checking && match(a.Order) {
+		if o := d.pending[id]; !o.Checking && match(*o) {
 			d.remove(id)
-			d.canceled[id] = canceled{now, a.Length - a.Received, a.piece.Messages(), a.Lane}
-			gone = append(gone, a.Order)
+			d.canceled[id] = canceled{now, o.Length - o.Received(), o.came.Messages(), o.Lane}
+			gone = append(gone, *o)
 			list = append(list, id)
 		}
 	}
@@ -154,7 +153,7 @@ func (d *Download) Cancel(match func(Order) bool) []Order {
 func (d *Download) waste(gone []Order) {
 	n := 0
 	for _, o := range gone {
-		n += o.Received
+		n += o.Received()
 	}
 	if n > 0 {
 		d.events.Wasted(n)
@@ -169,18 +168,17 @@ func (d *Download) rest() {
 }
 
 // remove is under mu.
-func (d *Download) remove(id uint32) *arriving {
-	a := d.pending[id]
-	if a == nil {
-		return nil
+func (d *Download) remove(id uint32) {
+	o := d.pending[id]
+	if o == nil {
+		return
 	}
-	if !a.Checking {
-		d.settle(a)
+	if !o.Checking {
+		d.settle(o)
 	}
 	delete(d.pending, id)
 	at := slices.Index(d.order, id)
 	d.order = slices.Delete(d.order, at, at+1)
-	return a
 }
 
 // Remove forgets an order that has arrived.
@@ -195,9 +193,9 @@ func (d *Download) Reject(m peer.Reject) []Order {
 	d.mu.Lock()
 	var gone []Order
 	for _, id := range m.IDs {
-		if a := d.pending[id]; a != nil && !a.Checking {
+		if o := d.pending[id]; o != nil && !o.Checking {
 			d.remove(id)
-			gone = append(gone, a.Order)
+			gone = append(gone, *o)
 		}
 	}
 	d.rest()
@@ -212,7 +210,7 @@ func (d *Download) Orders() []Order {
 	defer d.mu.Unlock()
 	out := make([]Order, len(d.order))
 	for i, id := range d.order {
-		out[i] = d.pending[id].Order
+		out[i] = *d.pending[id]
 	}
 	return out
 }
@@ -229,11 +227,11 @@ func (d *Download) Close() {
 	d.mu.Lock()
 	var gone []Order
 	for _, id := range d.order {
-		if a := d.pending[id]; !a.Checking {
-			gone = append(gone, a.Order)
+		if o := d.pending[id]; !o.Checking {
+			gone = append(gone, *o)
 		}
 	}
-	d.pending, d.order, d.queued = map[uint32]*arriving{}, nil, 0
+	d.pending, d.order, d.queued = map[uint32]*Order{}, nil, 0
 	d.mu.Unlock()
 	d.waste(gone)
 	d.behind.close()
@@ -245,8 +243,8 @@ func (d *Download) Data(m peer.Data) error {
 		return d.Pushed(m)
 	}
 	d.mu.Lock()
-	a := d.pending[m.Request]
-	if a == nil {
+	o := d.pending[m.Request]
+	if o == nil {
 		err := d.stray(m)
 		d.mu.Unlock()
 		if err == errCanceled {
@@ -255,25 +253,25 @@ func (d *Download) Data(m peer.Data) error {
 		}
 		return err
 	}
-	if a.Checking {
+	if o.Checking {
 		d.mu.Unlock()
 		return errors.New("data of a piece that is whole")
 	}
-	if err := a.add(m); err != nil {
+	if err := o.add(m); err != nil {
 		d.mu.Unlock()
 		return err
 	}
-	whole := a.Received == a.Length
+	whole := o.Received() == o.Length
 	if whole {
-		a.Checking = true
-		d.settle(a)
+		o.Checking = true
+		d.settle(o)
 	}
 	now := d.now()
-	d.gauge.came(len(m.Payload), now, a.Sent, a.Lane, d.queued == 0)
+	d.gauge.came(len(m.Payload), now, o.Sent, o.Lane, d.queued == 0)
 	d.mu.Unlock()
 	if whole {
-		t := a.Target
-		d.events.Arrived(a.Order, a.piece.Data, t.Certificate.CheckPiece(a.Piece, a.piece.Data))
+		piece := o.came.Data
+		d.events.Arrived(*o, piece, o.Target.Certificate.CheckPiece(o.Piece, piece))
 	}
 	return nil
 }
@@ -322,11 +320,10 @@ func (d *Download) unasked(n int) error {
 }
 
 // add puts a part in its place.
-func (a *arriving) add(m peer.Data) error {
-	err := a.piece.Add(m, a.Length)
+func (o *Order) add(m peer.Data) error {
+	err := o.came.Add(m, o.Length)
 	if errors.Is(err, peer.ErrCrumbs) {
 		return Overrun(peer.LimitData)
 	}
-	a.Received = a.piece.Received
 	return err
 }

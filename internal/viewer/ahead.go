@@ -141,7 +141,7 @@ func (a *lookAhead) takeBack(next []*seg) {
 			return o.Lane == peer.Background && (s == nil || !s.wanted() && !slices.Contains(next, s) || now.Sub(since) > quietBehind)
 		})
 		for _, o := range gone {
-			a.ledger.lost(o.Received)
+			a.ledger.lost(o.Received())
 		}
 		a.ledger.lost(r.download.LateBehind())
 	}

@@ -216,7 +216,7 @@ func (r *remote) rejected(m peer.Reject) {
 	denies, lie := r.patience.rejected(m.Reason, gone), false
 	for _, o := range gone {
 		if o.Lane == peer.Background {
-			r.e.ledger.lost(o.Received)
+			r.e.ledger.lost(o.Received())
 		}
 		// It would have said first that the piece is gone. Anything else may pass.
 		if denies && r.holdings.remove(hex.EncodeToString(o.Target.Segment[:]), o.Piece) {
