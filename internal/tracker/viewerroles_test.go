@@ -91,3 +91,16 @@ func TestATokenSaysWhatAnUnknownLineIs(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatUplinksCarryIsObserved: what a viewer's controller lets go, once a report with uploads.
+func TestWhatUplinksCarryIsObserved(t *testing.T) {
+	w := newWorld(t)
+	v := w.tracker(nil).viewer("")
+	swarm := v.join().Swarm
+	v.send(&signal.Stats{Swarm: swarm, Interval: 10_000, Pacing: &signal.Pacing{Queuing: 12_000, Base: 40_000, Target: 20_000, Window: 9600, Rate: 125_000, Yields: 1}})
+	testkit.Eventually(t, "one report has it", func() bool { return w.metrics.Count(defPacing, "demo") == 1 })
+	if got, n := w.metrics.Value(defPacing, "demo"), w.metrics.Count(defPacing, "demo"); got != 125_000 || n != 1 {
+		t.Errorf("%v bytes a second in %d reports, not 125,000 in one", got, n)
+	}
+	testkit.Eventually(t, "it gave way once", func() bool { return w.metrics.Value(defYields, "demo") == 1 })
+}

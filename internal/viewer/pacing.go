@@ -71,7 +71,7 @@ func (p *pacing) take() *signal.Pacing {
 	p.sent, p.stats = sent, now
 	return &signal.Pacing{
 		Queuing: now.Queuing, Base: now.Base, Target: now.Target, Window: now.Window, Rate: now.PacingRate,
-		Yields: now.Yields - was.Yields, Slowdowns: now.Slowdowns - was.Slowdowns,
+		Yields: now.Yields - was.Yields, Slowdowns: max(0, now.Slowdowns-was.Slowdowns), // a host that starts anew counts anew
 	}
 }
 

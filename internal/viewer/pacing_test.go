@@ -25,3 +25,13 @@ func TestOneCallOfWorkIsOnItsWay(t *testing.T) {
 		t.Errorf("%d events are left after the end", len(w.queue))
 	}
 }
+
+// TestAHostThatStartsAnewCountsAnew: on another path of its only link it has a controller without slowdowns; a report is of what came since.
+func TestAHostThatStartsAnewCountsAnew(t *testing.T) {
+	p := newPacing(newWorld())
+	defer p.stop()
+	p.sent, p.stats.Slowdowns = -1, 5
+	if m := p.take(); m == nil || m.Slowdowns != 0 {
+		t.Errorf("%+v", m)
+	}
+}

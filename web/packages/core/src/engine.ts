@@ -350,7 +350,9 @@ export const createEngine = (deps: EngineDeps): Engine => {
     capacity: line.estimate,
     takeStats(last) {
       if (last) ahead.loseAll();
-      return { ...stats.take(), peers: said.take() };
+      // Not without need: the background starts a worker.
+      const pacing = linked().some((p) => p.lane) && deps.background?.().take();
+      return { ...stats.take(), peers: said.take(), ...(pacing && { pacing }) };
     },
     snapshot: () => ({
       peers: linked().map(snapshotPeer),

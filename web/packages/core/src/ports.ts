@@ -227,9 +227,21 @@ export interface StatsDelta {
   disk_bytes?: number;
 }
 
-/** Of single viewers, by their IDs as the tracker spells them; not among totals. */
+/** Of single viewers, by their IDs as the tracker spells them, and of the page's sending; not among totals. */
 export interface PeersDelta {
   peers?: Record<string, PeerFigures>;
+  pacing?: PacingFigures;
+}
+
+/** How sending stands under the controller: times in µs, bytes, bytes/s; and since the last time what it did. */
+export interface PacingFigures {
+  queuing_us: number;
+  base_us: number;
+  target_us: number;
+  window_bytes: number;
+  rate: number;
+  yields: number;
+  slowdowns: number;
 }
 
 /** What this viewer says of one peer: verified bytes from it, bytes to it, and times that it was banned. */

@@ -56,6 +56,29 @@ describe('the sending side', () => {
     expect(b.during(8) / 8).toBeGreaterThan(400_000);
   });
 
+  it('says how it stands, if anything was sent since the last time, and then what its line carries', () => {
+    const b = bench(1, slow, 100);
+    expect(b.sender.take()).toBeUndefined();
+    b.during(20);
+    const first = b.sender.take()!;
+    const s = statsOf(b.sender.sender.host);
+    expect(first).toMatchObject({
+      queuing_us: s.queuing,
+      base_us: s.base,
+      target_us: s.target,
+      window_bytes: s.window,
+    });
+    expect(first).toMatchObject({ yields: s.yields, slowdowns: s.slowdowns });
+    expect(first.slowdowns).toBeGreaterThan(0);
+    expect(b.sender.take()).toBeUndefined();
+    // Of the background it is the rate that the window asks for.
+    expect(first.rate / slow).toBeGreaterThan(0.9);
+    expect(first.rate / slow).toBeLessThan(1.5);
+    b.sender.sender.host.controller.slowdowns = 0; // it has started anew
+    b.during(1);
+    expect([0, 1]).toContain(b.sender.take()!.slowdowns);
+  });
+
   it('fills the line and keeps its queue short', () => {
     const b = bench(1, slow, 100);
     b.during(20);

@@ -44,6 +44,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
   /** When the alarm is to ring. */
   let dueAt = Number.POSITIVE_INFINITY;
   let stopped = false;
+  let told = { sent: 0, yields: 0, slowdowns: 0 };
 
   const run = () => {
     due = false;
@@ -114,6 +115,23 @@ export const createBackground = (o: BackgroundOptions): Background => {
     },
     cap(kbps) {
       sender.cap.kbps = kbps;
+    },
+    take() {
+      const { sent, host } = sender;
+      if (sent === told.sent) return undefined;
+      const { view, controller, yields } = host;
+      const { slowdowns, window } = controller;
+      const before = told;
+      told = { sent, yields, slowdowns };
+      return {
+        queuing_us: view.queuing,
+        base_us: view.base,
+        target_us: view.target,
+        window_bytes: window,
+        rate: host.ceiling.of(host.pacingRate()),
+        yields: yields - before.yields,
+        slowdowns: Math.max(0, slowdowns - before.slowdowns), // a host that starts anew counts anew
+      };
     },
     stop() {
       stopped = true;

@@ -1,6 +1,7 @@
 /** What background needs of the links and of the page, and what it is to the engine. */
 
 import type { Host } from '../ledbat/host.ts';
+import type { PacingFigures } from '../ports.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import type { Part } from './message.ts';
 
@@ -58,6 +59,8 @@ export interface Background {
   mayRequest(): true | number;
   /** Bounds what is sent, kbit/s; 0: nothing but the controller does. */
   cap(kbps: number): void;
+  /** How sending stands; undefined: nothing was sent since the last time. */
+  take(): PacingFigures | undefined;
   stop(): void;
 }
 

@@ -50,6 +50,18 @@ test('a viewer that fetches nothing ahead, since it may have no end, serves one 
   expect(viewers[0]!.engine.snapshot().totals.prefetched_bytes).toBe(0);
 });
 
+test('a viewer that sends says how it stands, and what its uplink carries', async () => {
+  const all = setUp(new Film(60, 4000, 400_000));
+  const first = all.viewer(undefined, { ahead: () => everything });
+  await all.run(60_000);
+  expect(first.engine.takeStats().pacing).toBeUndefined();
+  all.viewer(undefined, { ahead: () => everything }).tells = 32;
+  await all.run(30_000);
+  const { pacing } = first.engine.takeStats();
+  expect(pacing!.base_us).toBeGreaterThan(0);
+  expect(pacing!.rate).toBeGreaterThan(12_500);
+});
+
 test('a viewer sends no more than its site allows, until the site allows more', async () => {
   const all = setUp(new Film(60, 4000, 400_000));
   const rules = { ...everything, upload_kbps: 400 };
