@@ -43,6 +43,12 @@ type Source interface {
 	Next(n int) (part peer.Data, ok bool)
 }
 
+// Whole is a Source that knows whether a piece of the foreground is half sent.
+type Whole interface {
+	Source
+	Midway() bool
+}
+
 // clock counts microseconds from its making, and never goes back.
 type clock struct {
 	now  func() time.Time

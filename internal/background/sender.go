@@ -27,6 +27,9 @@ const (
 	turnTrips = 4
 	turnLeast = 200_000 // µs
 	turnMost  = 500_000 // µs
+	// A turn lasts longer by so much at most, for the piece of the foreground that is half sent: over a thin line several links would else
+	// have a part of a piece each, for longer than any of them waits.
+	turnPiece = 1_000_000 // µs
 	// A link that claims a queue that another did not see: the others have to be heard of before what they said is old.
 	turnRefuted = 50_000 // µs
 )
@@ -292,11 +295,13 @@ func (s *Sender) serve() (wait time.Duration) {
 // where the controller empties the line. Under mu.
 func (s *Sender) rotate() {
 	now, st := s.clock.micros(), s.host.Stats()
-	if st.State == ledbat.SlowStart || st.State == ledbat.Slowdown {
+	each := st.State == ledbat.SlowStart || st.State == ledbat.Slowdown
+	if each {
 		s.until = now // the host has no queue: every link is to see its base
 	}
 	for range s.active {
-		if now < s.until && s.active[0].source.Waiting() {
+		first := s.active[0]
+		if first.source.Waiting() && (now < s.until || !each && now < s.until+turnPiece && first.midway()) {
 			return
 		}
 		s.active = append(s.active[1:], s.active[0])
@@ -305,6 +310,12 @@ func (s *Sender) rotate() {
 			s.until = now + min(max(turnTrips*st.RTT, turnLeast), turnMost)
 		}
 	}
+}
+
+// midway says whether a piece of the foreground is half sent over the link, unless the link's word is not believed. Under mu.
+func (l *Lane) midway() bool {
+	whole, is := l.source.(Whole)
+	return is && !l.path.Refuted() && whole.Midway()
 }
 
 // attempt is what came of an attempt to send.

@@ -105,7 +105,7 @@ func (up *Upload) Promote(m peer.Promote) {
 		}
 		n++
 		q, _ := up.take(id)
-		q.lane = peer.Foreground
+		q.lane, q.at = peer.Foreground, u.now()
 		up.press()
 		if up.paced() && q.data != nil {
 			up.hold(q)
@@ -268,6 +268,14 @@ func (s source) Waiting() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return s.up.may()
+}
+
+// Midway implements background.Source.
+func (s source) Midway() bool {
+	s.up.u.mu.Lock()
+	defer s.up.u.mu.Unlock()
+	ready := s.up.ready
+	return len(ready) > 0 && ready[0].lane == peer.Foreground && ready[0].offset > 0
 }
 
 // may says whether anything of the link may go out under the controller. Under mu.

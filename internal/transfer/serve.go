@@ -16,8 +16,11 @@ func (u *Uploader) Work() time.Duration {
 			return wait
 		}
 		again := u.Background.Work()
-		if !u.wanting() {
-			return min(wait, again)
+		if u.wanting() {
+			continue
+		}
+		if look, shed := u.shed(); !shed {
+			return min(wait, again, look)
 		}
 	}
 }

@@ -127,6 +127,7 @@ func (p *patience) rejected(reason peer.RejectReason, gone []transfer.Order) (de
 	if !has {
 		wait = rejectPause
 	}
+	p.mute.pings = 0 // that is an answer, if a late one
 	urgent := len(gone) == 0
 	for _, o := range gone {
 		urgent = urgent || o.Lane == peer.Foreground

@@ -85,6 +85,19 @@ func TestAPeerThatAnswersPingsAndSendsNothingIsDropped(t *testing.T) {
 	}
 }
 
+// TestAPeerThatRejectsIsNotSilent: a busy viewer says so, if after the stall.
+func TestAPeerThatRejectsIsNotSilent(t *testing.T) {
+	p := newTried(false)
+	p.stalled()
+	p.pong(p.pings, time.Millisecond)
+	p.rejected(peer.RejectBusy, nil)
+	p.w.run(muteTime)
+	p.pong(p.pings, time.Millisecond)
+	if len(p.dropped) > 0 {
+		t.Errorf("dropped %v", p.dropped)
+	}
+}
+
 func TestALatePeerIsLeftAloneLongerEachTime(t *testing.T) {
 	p := newTried(false)
 	ask := func() []transfer.Order {

@@ -20,8 +20,12 @@ export interface BackgroundLink {
 /** What one link has to send under the controller. It is asked only when something can go out. */
 export interface BackgroundSource {
   waiting(): boolean;
+  /** Gives up what has waited for too long; says after how many µs to look again. */
+  shed?(): number;
   /** Foreground is among what waits: it is first of the link's, and the link is before those that have none. */
   urgent?(): boolean;
+  /** Whether a piece of the foreground is half sent. */
+  midway?(): boolean;
   /** Takes the next part of a piece, of at most n bytes of payload; undefined when nothing waits after all. */
   next(n: number): Part | undefined;
   /** Whether so numbered a request is one of ours, in the background: foreground comes under the controller, too. Left out: all are. */

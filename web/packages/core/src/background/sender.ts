@@ -17,6 +17,11 @@ const roomRetry = 2_000;
 const turnTrips = 4;
 const turnLeast = 200_000;
 const turnMost = 500_000;
+/**
+ * A turn lasts longer by so much at most, for the piece of the foreground that is half sent: over a thin line several links would else have a
+ * part of a piece each, for longer than any of them waits.
+ */
+const turnPiece = 1_000_000;
 /** A link that claims a queue that another did not see: the others have to be heard of before what they said is old. */
 const turnRefuted = 50_000;
 
@@ -82,6 +87,8 @@ export class Sender {
     let wait = never;
     for (const lane of this.#active) wait = Math.min(wait, lane.push(now));
     wait = Math.min(wait, this.#serve(now));
+    // Last: a thread that was away sends now what has waited for it.
+    for (const { source } of this.#active) wait = Math.min(wait, source.shed?.() ?? never);
     this.#active = this.#active.filter((lane) => {
       const at = lane.path.deadline();
       if (at) wait = Math.min(wait, at - now);
@@ -124,9 +131,12 @@ export class Sender {
   #rotate(now: number): void {
     const { state } = this.host.controller;
     // The host has no queue: every link is to see its base.
-    if (state === 'slow-start' || state === 'slowdown') this.#until = now;
+    const each = state === 'slow-start' || state === 'slowdown';
+    if (each) this.#until = now;
     for (let n = this.#active.length; n > 0; n--) {
-      if (now < this.#until && this.#active[0]!.source.waiting()) return;
+      const { source, path } = this.#active[0]!;
+      const stays = !each && !path.refuted && now < this.#until + turnPiece && source.midway?.();
+      if ((now < this.#until || stays) && source.waiting()) return;
       this.#active.push(this.#active.shift()!);
       this.#until =
         now +

@@ -114,8 +114,10 @@ export const createPatience = (clock: Clock, lenient: boolean, ping: (nonce: num
       // what was taken back does not come any more.
       return (dataUs < first.sentUs && count(excused)) || pause;
     },
-    rejected: (reason, urgent) =>
-      Math.min(longestPauseUs, (waitUs[reason] ?? rejectPauseUs) * 2 ** (urgent ? rejects++ : 0)),
+    rejected(reason, urgent) {
+      mute = 0; // that is an answer, if a late one
+      return Math.min(longestPauseUs, (waitUs[reason] ?? rejectPauseUs) * 2 ** (urgent ? rejects++ : 0));
+    },
     pong(n, tookUs) {
       if (!mute || n !== nonce) return false;
       if (tookUs > latePongUs) {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { decode, type Message } from '../protocol/peer.ts';
+import { decode, type Message, rejectBusy } from '../protocol/peer.ts';
 import { createUploads, type UploadHost } from './uploads.ts';
 
-const setUp = (can: { send: boolean; upload: boolean }, paced = false) => {
+const setUp = (can: { send: boolean; upload: boolean }, paced = false, more: Partial<UploadHost> = {}) => {
   const said: number[] = [];
   const sent: [bytes: number, segment: string, pushed?: boolean][] = [];
   const host: UploadHost = {
@@ -13,6 +13,7 @@ const setUp = (can: { send: boolean; upload: boolean }, paced = false) => {
     sent: (...what) => void sent.push(what),
     reject: () => {},
     nowUs: () => 0,
+    ...more,
   };
   const uploads = createUploads(
     (b) => {
@@ -80,4 +81,51 @@ it('gives up what may not be sent', () => {
   let out = 0;
   uploads.push(first, 'b', new Uint8Array(50), () => out++);
   expect([out, said, sent]).toEqual([1, [], []]);
+});
+
+it('rejects as busy what waits while nothing goes out, but not what came later, and not what was not asked for', () => {
+  let now = 0;
+  let drained = 0;
+  const rejected: number[][] = [];
+  const host = { nowUs: () => now, reject: (...what: [number, number[]]) => rejected.push([what[0], ...what[1]]) };
+  const { uploads } = setUp({ send: true, upload: true }, true, { ...host, drained: () => drained++ });
+  const { source } = uploads;
+  const ask = (...ids: number[]) =>
+    uploads.request(
+      'a',
+      0,
+      ids.map((id) => ({ id, piece: 0 })),
+    );
+  ask(1, 2);
+  now = 100_000;
+  source.next(30);
+  expect(source.midway!()).toBe(true);
+  now = 350_000;
+  ask(3);
+  expect(source.shed!()).toBe(250_000);
+  now = 600_000;
+  expect(source.shed!()).toBe(250_000);
+  uploads.push(first, 'b', new Uint8Array(50), () => {});
+  now = 850_000;
+  expect(source.shed!()).toBe(Number.POSITIVE_INFINITY);
+  expect(rejected).toEqual([
+    [rejectBusy, 1, 2],
+    [rejectBusy, 3],
+  ]);
+  expect([uploads.size(), drained, source.midway!()]).toEqual([1, 0, false]);
+});
+
+it('counts the time of what is promoted from then on', () => {
+  let now = 0;
+  const rejected: number[] = [];
+  const host = { nowUs: () => now, reject: (_: number, ids: number[]) => rejected.push(...ids) };
+  const { uploads } = setUp({ send: true, upload: true }, true, host);
+  uploads.request('a', 1, [{ id: 1, piece: 0 }]);
+  now = 2_000_000;
+  expect(uploads.source.shed!()).toBe(Number.POSITIVE_INFINITY);
+  uploads.promote([1]);
+  expect(uploads.source.shed!()).toBe(500_000);
+  now = 2_500_000;
+  uploads.source.shed!();
+  expect(rejected).toEqual([1]);
 });

@@ -35,6 +35,8 @@ interface Upload {
   id: number;
   segment: string;
   piece: number;
+  /** When it came as foreground, µs. */
+  at: number;
   /** Once its first message is out: the bytes, and how far they went. */
   data?: Uint8Array;
   offset: number;
@@ -47,6 +49,11 @@ const mostQueued = 256;
 const share = 32;
 /** A link that takes nothing for so long holds no other link up. */
 const stuckUs = 1_000_000;
+/**
+ * Foreground that waits for so long while nothing goes out over its link is rejected as busy: the other side cannot tell a busy viewer from
+ * one that does not want to send, and its stall time is a second or more (spec/peer-protocol.md, Uploads).
+ */
+const mostWaitUs = 500_000;
 
 export interface Uploads {
   request(segment: string, lane: number, requests: { id: number; piece: number }[]): void;
@@ -127,9 +134,26 @@ export const createUploads = (
     return payload && { request, offset, payload };
   };
 
+  /** Until when what was asked for may wait while nothing goes out. What was not asked for waits without end. */
+  const waitsUntil = ({ at, pushed }: Upload) =>
+    pushed ? Number.POSITIVE_INFINITY : Math.max(at, takenUs) + mostWaitUs;
+
   const source: BackgroundSource = {
+    shed() {
+      const now = host.nowUs();
+      if (!lanes[laneForeground]!.length) return Number.POSITIVE_INFINITY;
+      if (now - takenUs < mostWaitUs) return takenUs + mostWaitUs - now;
+      const gone = lanes[laneForeground]!.filter((u) => waitsUntil(u) <= now).map(({ id }) => id);
+      if (gone.length) {
+        take(laneForeground, gone);
+        host.reject(rejectBusy, gone);
+        if (!lanes[laneForeground]!.length) host.drained?.();
+      }
+      return Math.min(...lanes[laneForeground]!.map(waitsUntil)) - now;
+    },
     waiting: () => lanes[laneForeground]!.length > 0 || (lanes[laneBackground]!.length > 0 && (host.idle?.() ?? true)),
     urgent: () => lanes[laneForeground]!.length > 0,
+    midway: () => (lanes[laneForeground]![0]?.offset ?? 0) > 0,
     next(n) {
       while (source.waiting()) {
         const [u] = lanes[laneForeground]!.length ? lanes[laneForeground]! : lanes[laneBackground]!;
@@ -165,7 +189,7 @@ export const createUploads = (
         else if (piece >= pieces) reason = rejectOutOfRange;
         else if (!host.piece(segment, piece)) reason = rejectNotHeld;
         else if (size() >= maxRequests || (size() >= share && host.queued() >= mostQueued)) reason = rejectBusy;
-        if (reason === undefined) lanes[lane]!.push({ id, segment, piece, offset: 0 });
+        if (reason === undefined) lanes[lane]!.push({ id, segment, piece, offset: 0, at: host.nowUs() });
         else refused.set(reason, [...(refused.get(reason) ?? []), id]);
       }
       for (const [reason, ids] of refused) host.reject(reason, ids);
@@ -175,12 +199,13 @@ export const createUploads = (
       for (const lane of lanes.keys()) take(lane, ids);
     },
     promote(ids) {
-      lanes[laneForeground]!.push(...take(laneBackground, ids));
+      const at = host.nowUs();
+      lanes[laneForeground]!.push(...take(laneBackground, ids).map((u) => Object.assign(u, { at })));
       pump();
     },
     push(id, segment, data, pushed) {
       if (!host.allowed(laneForeground, !!wake)) return pushed();
-      lanes[laneForeground]!.push({ id, segment, piece: 0, data, offset: 0, pushed });
+      lanes[laneForeground]!.push({ id, segment, piece: 0, data, offset: 0, pushed, at: 0 });
       pump();
     },
     pump,
