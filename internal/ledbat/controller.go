@@ -107,9 +107,6 @@ func (c *controller) steer(s Signal) {
 	floor := Packet / s.Parts
 	switch {
 	case s.Queuing >= s.Target:
-		if c.window <= Packet { // given way: there is no queue of our own to drain
-			c.slowAt = max(c.slowAt, s.Now+slowdownFloor*s.RTT)
-		}
 		over, most := c.window*(s.Queuing-s.Target)/s.Target, max(c.window, floor)
 		change := max(min(step, most-c.window)-over, -c.window/2)
 		if change < 0 {

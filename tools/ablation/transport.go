@@ -33,7 +33,6 @@ var backgrounds = suite{
 		{"growth is halved above half of the target: off", roads, control, "step /= 2 // what", "step /= 1 // what"},
 		{"the way there: off", roads, control, "return change * min(trip, rtt) / max(1, rtt)", "_, _ = trip, rtt\n	return change"},
 		{"a change of at most half of the window: off", roads, control, "-c.window/2)\n", "-c.window)\n"},
-		{"a host that gave way slows down later: off", roads, control, "if c.window <= Packet { // given way", "if false { // given way"},
 		{"few packets: off", roads, path, "/4), 4), p.few())", "/4), 4))"},
 		{"slowdown: 18 round trips, half", roads, law, "slowdownFloor  = 18 ", "slowdownFloor  = 9 "},
 		{"slowdown: 18 round trips, twice", roads, law, "slowdownFloor  = 18 ", "slowdownFloor  = 36 "},

@@ -124,7 +124,6 @@ export class Controller {
     if (!s.limited) step = 0;
     const floor = div(packet, s.parts);
     if (s.queuing >= s.target) {
-      if (this.window <= packet) this.#slowAt = Math.max(this.#slowAt, s.now + slowdownFloor * s.rtt);
       const over = div(this.window * (s.queuing - s.target), s.target);
       const most = Math.max(this.window, floor);
       const change = Math.max(Math.min(step, most - this.window) - over, -div(this.window, 2));
