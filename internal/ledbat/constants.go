@@ -13,9 +13,8 @@ const (
 
 	slowdownWindow = 2 * Packet
 	slowdownDepth  = 8          // the window falls to this part in a slowdown
-	slowdownFactor = 19         // times its duration until the next: it may cost 5 %
-	slowdownFloor  = 18         // round trips at least until the next
-	slowdownMost   = 30_000_000 // µs at most until the next, unless the floor is longer
+	slowdownFactor = 19         // times its duration, or a round trip, until the next: it may cost 5 %
+	slowdownMost   = 30_000_000 // µs at most until the next
 
 	smoothTarget = 10_000    // µs: what a host bears, unless a third of the base is more
 	leastTarget  = 3_000     // µs: what a host bears at least, however far it was pushed back or short the queue is

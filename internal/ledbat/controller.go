@@ -172,7 +172,7 @@ func (c *controller) OnLoss(s Signal) {
 
 // rest is the time from a slowdown until the next.
 func (c *controller) rest(s Signal) int64 {
-	return max(min(slowdownFactor*(s.Now-c.beganAt), slowdownMost), slowdownFloor*s.RTT)
+	return min(slowdownFactor*max(s.Now-c.beganAt, s.RTT), slowdownMost)
 }
 
 func (c *controller) OnTimeout(s Signal) {

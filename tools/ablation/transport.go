@@ -34,8 +34,6 @@ var backgrounds = suite{
 		{"the way there: off", roads, control, "return change * min(trip, rtt) / max(1, rtt)", "_, _ = trip, rtt\n	return change"},
 		{"a change of at most half of the window: off", roads, control, "-c.window/2)\n", "-c.window)\n"},
 		{"few packets: off", roads, path, "/4), 4), p.few())", "/4), 4))"},
-		{"slowdown: 18 round trips, half", roads, law, "slowdownFloor  = 18 ", "slowdownFloor  = 9 "},
-		{"slowdown: 18 round trips, twice", roads, law, "slowdownFloor  = 18 ", "slowdownFloor  = 36 "},
 		{"loss: a fifth without a queue, too", roads, law, "lossLeast = 50 ", "lossLeast = 200 "},
 		{"room: 90 %, 80", roads, law, "roomPart = 90 ", "roomPart = 80 "},
 		{"room: 90 %, all of it", roads, law, "roomPart = 90 ", "roomPart = 100 "},

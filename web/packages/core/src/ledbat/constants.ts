@@ -25,7 +25,6 @@ export const freshTime = 1_000_000;
 export const slowdownWindow = 2 * packet;
 export const slowdownDepth = 8;
 export const slowdownFactor = 19;
-export const slowdownFloor = 18;
 export const slowdownMost = 30_000_000;
 
 export const smoothTarget = 10_000;

@@ -14,7 +14,6 @@ import {
   roomTime,
   slowdownDepth,
   slowdownFactor,
-  slowdownFloor,
   slowdownMost,
   slowdownWindow,
   startPart,
@@ -174,7 +173,7 @@ export class Controller {
 
   /** The time from a slowdown until the next. */
   #rest(s: Signal): number {
-    return Math.max(Math.min(slowdownFactor * (s.now - this.beganAt), slowdownMost), slowdownFloor * s.rtt);
+    return Math.min(slowdownFactor * Math.max(s.now - this.beganAt, s.rtt), slowdownMost);
   }
 
   /** Nothing was heard for a retransmission timeout. */
