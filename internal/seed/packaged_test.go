@@ -239,6 +239,7 @@ func boundedList(t *testing.T, p *packager, outcome string, list func(asked int)
 		<-time.After(10 * time.Second)
 	}
 	<-time.After(15 * time.Second) // what is under way ends
+	synctest.Wait()                // a load of this very moment, too
 	if n := s.count(path + ".leeway"); n > most || n < min(most, 10)/2 {
 		t.Errorf("the list was asked for %d times, the playlist %d times", n, s.count(path))
 	}
