@@ -35,7 +35,7 @@ interface Upload {
   id: number;
   segment: string;
   piece: number;
-  /** When it came as foreground, µs. */
+  /** When it came as foreground, µs; infinite for what is pushed, which was not asked for. */
   at: number;
   /** Once its first message is out: the bytes, and how far they went. */
   data?: Uint8Array;
@@ -134,22 +134,18 @@ export const createUploads = (
     return payload && { request, offset, payload };
   };
 
-  /** Until when what was asked for may wait while nothing goes out. What was not asked for waits without end. */
-  const waitsUntil = ({ at, pushed }: Upload) =>
-    pushed ? Number.POSITIVE_INFINITY : Math.max(at, takenUs) + mostWaitUs;
-
   const source: BackgroundSource = {
     shed() {
       const now = host.nowUs();
       if (!lanes[laneForeground]!.length) return Number.POSITIVE_INFINITY;
       if (now - takenUs < mostWaitUs) return takenUs + mostWaitUs - now;
-      const gone = lanes[laneForeground]!.filter((u) => waitsUntil(u) <= now).map(({ id }) => id);
+      const gone = lanes[laneForeground]!.filter(({ at }) => at + mostWaitUs <= now).map(({ id }) => id);
       if (gone.length) {
         take(laneForeground, gone);
         host.reject(rejectBusy, gone);
         if (!lanes[laneForeground]!.length) host.drained?.();
       }
-      return Math.min(...lanes[laneForeground]!.map(waitsUntil)) - now;
+      return Math.min(...lanes[laneForeground]!.map(({ at }) => at)) + mostWaitUs - now;
     },
     waiting: () => lanes[laneForeground]!.length > 0 || (lanes[laneBackground]!.length > 0 && (host.idle?.() ?? true)),
     urgent: () => lanes[laneForeground]!.length > 0,
@@ -205,7 +201,7 @@ export const createUploads = (
     },
     push(id, segment, data, pushed) {
       if (!host.allowed(laneForeground, !!wake)) return pushed();
-      lanes[laneForeground]!.push({ id, segment, piece: 0, data, offset: 0, pushed, at: 0 });
+      lanes[laneForeground]!.push({ id, segment, piece: 0, data, offset: 0, pushed, at: Number.POSITIVE_INFINITY });
       pump();
     },
     pump,
