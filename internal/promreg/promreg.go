@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -140,7 +139,7 @@ func (r *Registry) add(d *metric.Def, sites []string) error {
 	}
 	series := make(map[string]any, len(combinations))
 	for _, c := range combinations {
-		series[key(c)] = with(c)
+		series[string(appendKey(nil, c))] = with(c)
 	}
 	r.families[d] = series
 	return nil
@@ -162,22 +161,21 @@ func (r *Registry) vector(d *metric.Def, names []string) (func([]string) any, er
 	return nil, errors.New("kind is unknown")
 }
 
-// separator is between the values of labels in the key of a series.
-const separator = "\xff"
-
-func key(labels []string) string { return strings.Join(labels, separator) }
-
-// series is what a family has for these values of its labels; nil: nothing. The key is made where nothing is allocated for it.
-func (r *Registry) series(d *metric.Def, labels []string) any {
-	var room [128]byte
-	k := room[:0]
+// appendKey appends the key of the series with these values of labels.
+func appendKey(to []byte, labels []string) []byte {
 	for i, l := range labels {
 		if i > 0 {
-			k = append(k, separator...)
+			to = append(to, 0xff)
 		}
-		k = append(k, l...)
+		to = append(to, l...)
 	}
-	return r.families[d][string(k)]
+	return to
+}
+
+// series is what a family has for these values of its labels; nil: nothing. Nothing is allocated for a key of usual length.
+func (r *Registry) series(d *metric.Def, labels []string) any {
+	var room [128]byte
+	return r.families[d][string(appendKey(room[:0], labels))]
 }
 
 // Add implements metric.Sink.
