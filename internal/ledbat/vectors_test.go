@@ -252,19 +252,25 @@ func writeVectors(t *testing.T) {
 	for i, s := range scripts {
 		tp := &tape{bench: newBench()}
 		s.play(tp)
-		name, _ := json.Marshal(s.name)
-		why, _ := json.Marshal(s.why)
-		fmt.Fprintf(&out, "    {\n      \"name\": %s,\n      \"why\": %s,\n      \"events\": [\n", name, why)
-		for j, e := range tp.events {
-			line, _ := json.Marshal(e)
-			fmt.Fprintf(&out, "        %s%s\n", line, comma(j, len(tp.events)))
-		}
-		fmt.Fprintf(&out, "      ]\n    }%s\n", comma(i, len(scripts)))
+		writeCase(&out, s.name, s.why, "events", tp.events)
+		out.WriteString(comma(i, len(scripts)) + "\n")
 	}
 	out.WriteString("  ]\n}\n")
 	if err := os.WriteFile(vectorFile, out.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// writeCase writes what happens in a case a line.
+func writeCase[T any](out *bytes.Buffer, name, why, list string, lines []T) {
+	n, _ := json.Marshal(name)
+	w, _ := json.Marshal(why)
+	fmt.Fprintf(out, "    {\n      \"name\": %s,\n      \"why\": %s,\n      \"%s\": [\n", n, w, list)
+	for i, one := range lines {
+		line, _ := json.Marshal(one)
+		fmt.Fprintf(out, "        %s%s\n", line, comma(i, len(lines)))
+	}
+	out.WriteString("      ]\n    }")
 }
 
 func comma(i, n int) string {

@@ -162,14 +162,8 @@ func writeWithin(t *testing.T, cases []withinCase) {
 	about, _ := json.Marshal(aboutWithin)
 	fmt.Fprintf(&out, "{\n  \"about\": %s,\n  \"cases\": [\n", about)
 	for i, c := range cases {
-		name, _ := json.Marshal(c.Name)
-		why, _ := json.Marshal(c.Why)
-		fmt.Fprintf(&out, "    {\n      \"name\": %s,\n      \"why\": %s,\n      \"steps\": [\n", name, why)
-		for j, s := range c.Steps {
-			line, _ := json.Marshal(s)
-			fmt.Fprintf(&out, "        %s%s\n", line, comma(j, len(c.Steps)))
-		}
-		fmt.Fprintf(&out, "      ]\n    }%s\n", comma(i, len(cases)))
+		writeCase(&out, c.Name, c.Why, "steps", c.Steps)
+		out.WriteString(comma(i, len(cases)) + "\n")
 	}
 	out.WriteString("  ]\n}\n")
 	if err := os.WriteFile(withinFile, out.Bytes(), 0o644); err != nil {
