@@ -20,10 +20,14 @@ const file = (which) => join(folder, `${which}.jsonl`);
 
 const run = (which, bench, name) => {
   const begun = Date.now();
-  const { status, stdout, stderr } = spawnSync(builds[which], ['bench', bench, '--case', name, '--runs', '1', '--json'], { encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(builds[which], ['bench', bench, '--case', name, '--runs', '1', '--json'], {
+    encoding: 'utf8',
+    maxBuffer: 1 << 28,
+  });
   if (stdout) appendFileSync(file(which), stdout);
-  console.error(`${bench} ${name}, ${which}: ${status ? `failed\n${stderr.slice(-2000)}` : `${Math.round((Date.now() - begun) / 1000)} s`}`);
-  if (status) process.exitCode = 1;
+  const failed = status !== 0; // null: it was killed
+  console.error(`${bench} ${name}, ${which}: ${failed ? `failed\n${stderr.slice(-2000)}` : `${Math.round((Date.now() - begun) / 1000)} s`}`);
+  if (failed) process.exitCode = 1;
 };
 
 for (let round = 1; round <= rounds; round++) {
@@ -33,11 +37,12 @@ for (let round = 1; round <= rounds; round++) {
   }
 }
 
-/** The figures of a build, by bench, case and name: one value a run. */
+/** The figures of a build, by bench, case and name: one value a run, unless its lab did not certify it. */
 const figures = (which) => {
   const all = new Map();
   for (const line of existsSync(file(which)) ? readFileSync(file(which), 'utf8').split('\n').filter(Boolean) : []) {
     const result = JSON.parse(line);
+    if (result.certified === 0) continue;
     for (const { name, median, unit } of result.figures ?? []) {
       if (typeof median !== 'number') continue;
       const key = `${result.bench} ${result.case} ${name}`;
