@@ -79,6 +79,7 @@ class Page {
       btoa,
       console: { info: () => {} },
       setTimeout: (f: () => void, ms?: number) => this.timers.push({ f, ms }),
+      queueMicrotask,
       clearTimeout: () => {},
       addEventListener: listen(this.windowListeners),
       removeEventListener: () => {},

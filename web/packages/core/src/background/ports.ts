@@ -70,7 +70,7 @@ export interface Background {
 
 /** Calls a function once, when it is time, in a hidden page too; and for a while another one, with each beat of a clock. */
 export interface Alarm {
-  /** Milliseconds from now; an earlier time that is set already stays, and is when it is set again. */
+  /** Milliseconds from now; an earlier time that is set already stays, and is when it is set again. Infinity sets nothing. */
   set(ms: number): void;
   /** Has that other function called with what time it was on the clock, ms, every so many ms for half a second. */
   beat?(ms: number): void;

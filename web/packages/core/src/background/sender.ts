@@ -35,11 +35,13 @@ const lateMean = 25_000;
 /** One alarm counts for no more, µs: a page that slept for a minute is not a slow one. */
 const lateMost = 400_000;
 
-/** What came of an attempt to send: a message went out; this link cannot, again after so many µs; no link may; none that has something in flight. */
-type Attempt = { sent: boolean; full: boolean; crowd?: boolean; again: number };
+/**
+ * What came of an attempt to send, and after how many µs to try again: a message went out; this link has nothing to send, or no room; no link
+ * may send; nor may one that has something in flight.
+ */
+type Attempt = [did: 'sent' | 'held' | 'full' | 'crowd', again: number];
 const never = Number.POSITIVE_INFINITY;
-const held = (again = never): Attempt => ({ sent: false, full: false, again });
-const full = (again = never): Attempt => ({ sent: false, full: true, again });
+const held: Attempt = ['held', never];
 
 const urgent = (lane: SendingLane): boolean => lane.source.urgent?.() === true;
 
@@ -107,11 +109,11 @@ export class Sender {
       for (const lane of this.#order()) {
         // Only a link with nothing in flight may learn whether others hold their acks back.
         if (crowd && lane.path.flight) continue;
-        const did = lane.send(now);
-        wait = Math.min(wait, did.again);
-        if (did.full) return wait;
-        crowd ||= did.crowd === true;
-        sent = did.sent;
+        const [did, again] = lane.send(now);
+        wait = Math.min(wait, again);
+        if (did === 'full') return wait;
+        crowd ||= did === 'crowd';
+        sent = did === 'sent';
         if (sent) break;
       }
       if (!sent) return wait;
@@ -120,8 +122,7 @@ export class Sender {
 
   /** Foreground does not wait for its turn. */
   #order(): SendingLane[] {
-    if (!this.#active.some(urgent)) return this.#active;
-    return [...this.#active.filter(urgent), ...this.#active.filter((lane) => !urgent(lane))];
+    return [...this.#active].sort((a, b) => +urgent(b) - +urgent(a));
   }
 
   /**
@@ -202,25 +203,25 @@ export class SendingLane {
 
   /** Sends a message if it may. */
   send(now: number): Attempt {
-    if (this.closed || !this.source.waiting() || this.#free) return held();
+    if (this.closed || !this.source.waiting() || this.#free) return held;
     const { host, cap } = this.#sender;
-    if (cap.at() > now) return full(cap.at() - now);
+    if (cap.at() > now) return ['full', cap.at() - now];
     const size = this.path.messageSize();
     const may = this.path.maySend(now, size);
     if (may !== true) {
-      if (may) return full(may - now); // pacing is the host's
-      return { ...held(), crowd: host.flight > 0 && host.flight + size > host.controller.window };
+      if (may) return ['full', may - now]; // pacing is the host's
+      return host.flight > 0 && host.flight + size > host.controller.window ? ['crowd', never] : held;
     }
     const waiting = this.#link.waiting();
-    if (waiting > Math.max(size, this.#link.maxMessage - size)) return held(roomRetry);
+    if (waiting > Math.max(size, this.#link.maxMessage - size)) return ['held', roomRetry];
     const part = this.source.next(size - backgroundHeader);
-    if (!part) return held();
+    if (!part) return held;
     const bytes = backgroundHeader + part.payload.length;
     this.#sender.sent += bytes;
     cap.sent(now, bytes);
     // One that takes nothing is closing.
     this.#link.sendBackground(encodeBackground(part, this.path.onSent(now, bytes, waiting)));
-    return { sent: true, full: false, again: never };
+    return ['sent', never];
   }
 
   close(): void {
