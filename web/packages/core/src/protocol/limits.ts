@@ -31,11 +31,13 @@ const leastUnsolicited = 1_024;
 /** What so many bytes of unsolicited data in one message count as. */
 export const unsolicitedCost = (bytes: number): number => Math.max(bytes, leastUnsolicited);
 
-/** How many things a message names: what it costs of its bucket. */
-export const entriesOf = (m: Message): number => {
-  if (m.type === 'have') return m.entries.length;
-  if (m.type === 'certificate-request') return m.segments.length;
-  if (m.type === 'request') return m.requests.length;
-  if (m.type === 'cancel' || m.type === 'promote' || m.type === 'reject') return m.ids.length;
-  return 1;
+/** How many things a message names, in its one list if it has one: what it costs of its bucket. */
+export const entriesOf = (m: Message): number => Object.values(m).find(Array.isArray)?.length ?? 1;
+
+/** Entries that the list of a message has room for. */
+const mostEntries = 255;
+
+/** Says a list in as many messages as it takes. */
+export const inMessages = <T>(list: T[], say: (part: T[]) => void): void => {
+  for (let i = 0; i < list.length; i += mostEntries) say(list.slice(i, i + mostEntries));
 };

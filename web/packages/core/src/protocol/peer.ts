@@ -131,6 +131,9 @@ export class Malformed extends Error {
 export const bitmapLength = (pieces: number): number => (pieces + 7) >> 3;
 export const bitmapHas = (bitmap: Uint8Array, piece: number): boolean =>
   ((bitmap[piece >> 3] ?? 0) & (0x80 >> (piece & 7))) !== 0;
+/** The numbers of the pieces that a bitmap has. */
+export const bitmapPieces = (bitmap: Uint8Array, pieces: number): number[] =>
+  [...Array(pieces).keys()].filter((n) => bitmapHas(bitmap, n));
 export const bitmapSet = (bitmap: Uint8Array, piece: number): void => {
   bitmap[piece >> 3]! |= 0x80 >> (piece & 7);
 };

@@ -1,10 +1,10 @@
 /** What a peer is told of what is held here, as it changes. */
 import type { Clock } from '../ports.ts';
+import { inMessages } from '../protocol/limits.ts';
 import type { HaveEntry } from '../protocol/peer.ts';
 
 /** The least time between two messages about it. */
 const everyMs = 50;
-const mostEntries = 255;
 
 export const createAnnouncer = (
   clock: Clock,
@@ -30,7 +30,7 @@ export const createAnnouncer = (
       }
     }
     dirty.clear();
-    for (let i = 0; i < entries.length; i += mostEntries) send(entries.slice(i, i + mostEntries));
+    inMessages(entries, send);
   };
   return {
     /** Says all of it now. */

@@ -3,7 +3,7 @@ import { maxAsked } from '../protocol/limits.ts';
 export interface CertificateQueue {
   /** The peer asks for certificates. */
   ask(segments: string[]): void;
-  /** CertificateQueue what it may. */
+  /** Shows what the peer has room for. */
   pump(): void;
 }
 
@@ -13,18 +13,14 @@ export const createCertificateQueue = (
   show: (segment: string) => void,
   refuse: (segment: string) => void,
 ): CertificateQueue => {
-  const asked = new Set<{ segment: string }>();
+  const asked: string[] = [];
   const pump = () => {
-    for (const one of asked) {
-      if (!room()) return;
-      asked.delete(one);
-      show(one.segment);
-    }
+    while (asked.length && room()) show(asked.shift()!);
   };
   return {
     ask(segments) {
       for (const segment of segments) {
-        if (asked.size < maxAsked) asked.add({ segment });
+        if (asked.length < maxAsked) asked.push(segment);
         else refuse(segment);
       }
       pump();

@@ -1,4 +1,6 @@
 /** Does what the schedule says; requests to one peer travel together. */
+
+import { inMessages } from '../protocol/limits.ts';
 import type { Action } from '../schedule/action.ts';
 import { pieceLength } from '../segment/index.ts';
 import type { LookAhead } from './ahead.ts';
@@ -18,7 +20,7 @@ export const execute = (shared: Shared, actions: Action[], now: number, { loads,
   const certificates = new Map<Peer, string[]>();
   const batches = new Map<
     string,
-    { peer: Peer; segment: string; lane: 0 | 1; requests: { id: number; piece: number }[] }
+    { peer: Peer; segment: string; lane: 0 | 1; list: { id: number; piece: number }[] }
   >();
   const stalled = new Set<Peer>();
   for (const a of actions) {
@@ -55,9 +57,9 @@ export const execute = (shared: Shared, actions: Action[], now: number, { loads,
       });
       if (a.lane) peer.lane!.requested(length);
       const key = a.peer + s.id + a.lane;
-      const batch = batches.get(key) ?? { peer, segment: s.id, lane: a.lane, requests: [] };
+      const batch = batches.get(key) ?? { peer, segment: s.id, lane: a.lane, list: [] };
       batches.set(key, batch);
-      batch.requests.push({ id: d.id, piece: a.piece });
+      batch.list.push({ id: d.id, piece: a.piece });
     } else if ((a.type === 'cancel' || a.type === 'promote') && peer) {
       const d = peer.supply.downloads.find(a.segment, a.piece);
       if (!d) continue;
@@ -75,10 +77,10 @@ export const execute = (shared: Shared, actions: Action[], now: number, { loads,
       }
     }
   }
-  for (const [peer, list] of certificates) peer.send({ type: 'certificate-request', segments: list.slice(0, 255) });
-  for (const { peer, segment, lane, requests } of batches.values())
-    for (let i = 0; i < requests.length; i += 255)
-      peer.send({ type: 'request', segment, lane, requests: requests.slice(i, i + 255) });
+  for (const [peer, list] of certificates)
+    inMessages(list, (segments) => peer.send({ type: 'certificate-request', segments }));
+  for (const { peer, segment, lane, list } of batches.values())
+    inMessages(list, (requests) => peer.send({ type: 'request', segment, lane, requests }));
   for (const peer of stalled) {
     stats.count('stalls');
     changed();

@@ -1,4 +1,4 @@
-import { bitmapHas, type HaveEntry, holdsComplete, holdsNone, maxHaveSegments } from '../protocol/peer.ts';
+import { bitmapPieces, type HaveEntry, holdsComplete, holdsNone, maxHaveSegments } from '../protocol/peer.ts';
 
 /** What one peer says it holds. */
 export interface Holdings {
@@ -34,9 +34,7 @@ export const createHoldings = (): Holdings => {
         if (e.state === holdsComplete) {
           holds[e.segment] = 'complete';
         } else {
-          const pieces: number[] = [];
-          for (let n = 0; n < e.pieces; n++) if (bitmapHas(e.bitmap!, n)) pieces.push(n);
-          holds[e.segment] = pieces;
+          holds[e.segment] = bitmapPieces(e.bitmap!, e.pieces);
           heard[e.segment] = nowUs;
         }
         if (order.size > maxHaveSegments) forget(order.keys().next().value!);
@@ -45,7 +43,7 @@ export const createHoldings = (): Holdings => {
     remove(segment, piece) {
       const held = holds[segment];
       if (!held) return false;
-      const all = held === 'complete' ? Array.from({ length: order.get(segment)! }, (_, n) => n) : held;
+      const all = held === 'complete' ? [...Array(order.get(segment)!).keys()] : held;
       holds[segment] = all.filter((n) => n !== piece);
       return all.includes(piece);
     },

@@ -1,7 +1,7 @@
 /** One link's side of the peer protocol. */
 import type { Background } from '../background/index.ts';
 import type { Clock, LinkCloseReason, PeerLink } from '../ports.ts';
-import { entriesOf } from '../protocol/limits.ts';
+import { entriesOf, inMessages } from '../protocol/limits.ts';
 import { flagParts } from '../protocol/parts.ts';
 import {
   byeOverLimit,
@@ -84,7 +84,7 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     events.closed(peer, reason, ban);
   };
 
-  const peer: Peer = {
+  const own: Omit<Peer, 'supply' | 'overrun' | 'unasked'> = {
     link,
     ready: false,
     onDemand: false,
@@ -92,7 +92,6 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     speaksParts: false,
     maxRequests: 0,
     holdings: createHoldings(),
-    supply: undefined!,
     uploads: createUploads((m) => open && link.sendData(m), link.maxMessage, ownMaxRequests, {
       ...host.uploads,
       sent(bytes, segment, pushed) {
@@ -118,11 +117,9 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     },
     send,
     say,
-    overrun: undefined!,
-    unasked: undefined!,
     ping: (n = 0) => send({ type: 'ping', nonce: n, sentAt: nowUs() % 2 ** 32 }),
     sendIds(type, ids, reason) {
-      for (let i = 0; i < ids.length; i += 255) send({ type, reason, ids: ids.slice(i, i + 255) } as Message);
+      inMessages(ids, (part) => send({ type, reason, ids: part } as Message));
     },
     announce(segment) {
       // Seeds ask no viewer.
@@ -135,10 +132,11 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
       end(reason, ban);
     },
   };
+  /** The same, with the parts that are made of it. */
+  const peer = own as Peer;
   const announcer = createAnnouncer(clock, greeting.announcement, (entries) => send({ type: 'have', entries }));
   const keepalive = createKeepalive(clock, peer.ping, () => peer.drop('timeout', byeOverLimit));
   const supply = createSupply(peer, { ...host, changed: events.changed });
-  Object.assign(peer, { supply });
 
   const meet = (m: Message & { type: 'hello' }) => {
     if (peer.ready || m.peer !== link.peer || m.swarm !== host.swarm)
@@ -175,7 +173,7 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     changed: events.changed,
   });
   const { overrun, unasked } = inbox;
-  Object.assign(peer, { overrun, unasked });
+  Object.assign(peer, { supply, overrun, unasked });
 
   /** From here on the controller of the host says when what the peer asks for goes out. */
   const pace = (background: () => Background) => {
@@ -189,7 +187,7 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     const lane = background().add(link, { ...source, next, ours }, link.peer);
     peer.lane = lane;
     link.onAck = (message) => inbox.acked(() => lane.ack(message));
-    peer.uploads.pace(lane.wake.bind(lane));
+    peer.uploads.pace(lane.wake);
   };
 
   const receive = (channel: 'control' | 'data') => (message: Uint8Array) => {

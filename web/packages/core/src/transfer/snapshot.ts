@@ -1,4 +1,4 @@
-import type { Cache } from '../cache/cache.ts';
+import { type Cache, complete } from '../cache/cache.ts';
 import type { PeerSnapshot, SegmentRef } from '../ports.ts';
 import type { Peer } from './ports.ts';
 
@@ -32,6 +32,6 @@ export const snapshotCache = (cache: Cache, ref: (id: string) => SegmentRef) => 
   return {
     segments: ids.length,
     cacheBytes: cache.bytes(),
-    ranges: mergeRanges(ids.filter((id) => cache.get(id)!.count === cache.get(id)!.pieces).map(ref)),
+    ranges: mergeRanges(ids.filter((id) => complete(cache.get(id))).map(ref)),
   };
 };

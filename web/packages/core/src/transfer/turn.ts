@@ -28,7 +28,7 @@ export const createTurn = (clock: Clock, decide: () => void): Turn => {
   const changed = () => {
     if (due || stopped) return;
     due = true;
-    Promise.resolve().then(run);
+    queueMicrotask(run);
   };
   return {
     changed,

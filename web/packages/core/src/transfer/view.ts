@@ -1,6 +1,6 @@
 import { type Cache, complete } from '../cache/cache.ts';
 import type { SegmentRequest } from '../ports.ts';
-import { bitmapHas } from '../protocol/peer.ts';
+import { bitmapPieces } from '../protocol/peer.ts';
 import type { Policy, ScheduleInput, SchedulePeer, ScheduleRequest, WantedSegment } from '../schedule/input.ts';
 import { urgentWindow } from '../schedule/segment.ts';
 import { pieceCount, pieceSize } from '../segment/index.ts';
@@ -22,9 +22,8 @@ const left = (s: Segment, held: number, line: Line): number =>
 /** A segment as the schedule sees it. */
 export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: Line): WantedSegment => {
   const pieces = s.certificate ? pieceCount(s.certificate.length) : 0;
-  const bitmap = cache.get(s.id)?.bitmap;
-  const have: number[] = [];
-  if (bitmap) for (let n = 0; n < pieces; n++) if (bitmapHas(bitmap, n)) have.push(n);
+  const held = cache.get(s.id);
+  const have = held ? bitmapPieces(held.bitmap, pieces) : [];
   return {
     id: s.id,
     deadline_us: deadlineUs,
