@@ -140,7 +140,7 @@ export interface PartRef extends SegmentRef {
   index: number;
 }
 
-/** What makes a request one for a part: all else that the request says is of the part. */
+/** Makes a request one for a part of a segment. All other fields of the request are then those of the part. */
 export interface PartRequest extends Pick<PartRef, 'sequence' | 'index'> {
   /** The parts that the playlist lists now, the oldest first; none: it is the origin's alone. */
   listed(): PartRef[];
@@ -227,7 +227,7 @@ export interface StatsDelta {
   disk_bytes?: number;
 }
 
-/** Of single viewers, by their IDs as the tracker spells them, and of the page's sending; not among totals. */
+/** Of single viewers, by their IDs, and of the page's sending; not among totals. */
 export interface PeersDelta {
   peers?: Record<string, PeerFigures>;
   pacing?: PacingFigures;

@@ -19,7 +19,6 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'segment/index.ts',
     'segment/segment.ts',
     'segment/site.ts',
-    'session/base64.ts',
     'src/script.ts',
   ]);
   const { seldom, engine } = made;

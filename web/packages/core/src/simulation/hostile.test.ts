@@ -1,5 +1,4 @@
 import { describe, expect, it, vi } from 'vitest';
-import { hexToId } from '../session/base64.ts';
 import { Film } from './film.ts';
 import { Hostile, type Malice } from './hostile.ts';
 import { fast, figures, fine, id, setUp, signer } from './scene.ts';
@@ -55,7 +54,7 @@ describe('a hostile viewer that is asked', () => {
       // The tracker hears which peer it banned, and what it had from each of the others.
       const { peers, bytes } = v.engine.takeStats();
       const blamed = Object.keys(peers!).filter((peer) => peers![peer]!.blame);
-      expect(blamed).toEqual(banned && v.unlinked.length > 0 ? [hexToId(hostile.id)] : []);
+      expect(blamed).toEqual(banned && v.unlinked.length > 0 ? [hostile.id] : []);
       expect(Object.values(peers!).reduce((sum, p) => sum + (p.in ?? 0), 0)).toBe(bytes.peer);
       if (reason === 'bad-piece') expect(v.engine.snapshot().totals.rejected_bytes).toBeLessThanOrEqual(8 * 16384);
     }

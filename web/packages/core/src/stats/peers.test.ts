@@ -12,8 +12,8 @@ test('figures of single peers, by path, since the last time', () => {
   said.moved(second, 'out', 'relay', 9);
   said.blamed(second);
   expect(said.take()).toEqual({
-    AQEBAQEBAQEBAQEBAQEBAQ: { in: 11, relay_in: 7 },
-    AgICAgICAgICAgICAgICAg: { out: 8, relay_out: 9, blame: 1 },
+    [first]: { in: 11, relay_in: 7 },
+    [second]: { out: 8, relay_out: 9, blame: 1 },
   });
   expect(said.take()).toEqual({});
 });

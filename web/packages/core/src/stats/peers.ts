@@ -1,5 +1,4 @@
 import type { LinkPath, PeerFigures } from '../ports.ts';
-import { hexToId } from '../session/base64.ts';
 
 /** Peers that one report speaks of. */
 const most = 64;
@@ -11,8 +10,7 @@ const most = 64;
 export const createPeerStats = () => {
   let peers: Record<string, PeerFigures> = {};
   const say = (peer: string, what: keyof PeerFigures, n: number) => {
-    const id = hexToId(peer);
-    peers[id] = { ...peers[id], [what]: (peers[id]?.[what] ?? 0) + n };
+    peers[peer] = { ...peers[peer], [what]: (peers[peer]?.[what] ?? 0) + n };
   };
   return {
     /** So many bytes came from it, or went to it. */

@@ -2,6 +2,7 @@
 
 import { add, type Figures, type Observation, type TitleSnapshot } from '../playback.ts';
 import type { Engine, Reason } from '../ports.ts';
+import { hexToId } from '../session/base64.ts';
 import { createStats, type Stats } from '../stats/stats.ts';
 
 export interface Report {
@@ -40,7 +41,12 @@ export function createReport(now: () => number): Report {
       const interval_ms = Math.max(1, Math.round(now() - takenAt));
       const taken = { interval_ms, link_failures: {}, ...(stats.take() as unknown as Figures) };
       add(taken, pending);
-      if (engine) add(taken, engine.takeStats(last) as unknown as Figures);
+      if (engine) {
+        const { peers = {}, ...rest } = engine.takeStats(last);
+        add(taken, rest as unknown as Figures);
+        // The engine names peers in hex, the tracker's messages in base64url.
+        for (const peer in peers) add(taken, { peers: { [hexToId(peer)]: { ...peers[peer] } } });
+      }
       pending = {};
       takenAt = now();
       return taken;

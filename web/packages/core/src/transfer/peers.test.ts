@@ -14,7 +14,6 @@ import {
   rejectOutOfRange,
   rejectWithdrawn,
 } from '../protocol/peer.ts';
-import { hexToId } from '../session/base64.ts';
 import { createPeerStats } from '../stats/peers.ts';
 import { createStats } from '../stats/stats.ts';
 import { FakeClock } from '../testing/clock.ts';
@@ -177,7 +176,7 @@ it('a banned peer is reported once and not linked again', () => {
   const a = link(2);
   a.peer().drop('false-have', byePolicy, true);
   expect(events.at(-1)).toMatchObject(['unlink', { banned: true, reason: 'false-have' }]);
-  expect(said.take()).toEqual({ [hexToId(id(2))]: { blame: 1 } });
+  expect(said.take()).toEqual({ [id(2)]: { blame: 1 } });
   const again = link(2);
   expect(again.closes).toEqual([['policy', byePolicy]]);
   expect(again.peer()).toBeUndefined();
@@ -203,7 +202,7 @@ it('what a peer asks for goes out and is counted by its path', () => {
   expect(a.take('data')).toMatchObject([{ request: 1 }]);
   expect(b.take('data')).toMatchObject([{ request: 2 }, { request: 3 }]);
   expect([a.peer().uploaded, b.peer().uploaded]).toEqual([100, 200]);
-  expect(said.take()).toEqual({ [hexToId(id(2))]: { out: 100 }, [hexToId(id(3))]: { relay_out: 200 } });
+  expect(said.take()).toEqual({ [id(2)]: { out: 100 }, [id(3)]: { relay_out: 200 } });
   expect(stats.take()).toMatchObject({ uploaded: { direct: 100, relay: 200 } });
   const pieces = events.filter(([event]) => event === 'piece').map(([, detail]) => detail);
   expect(pieces).toContainEqual({ peer: id(2), role: 'viewer', direction: 'out', bytes: 100, segment });
