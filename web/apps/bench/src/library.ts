@@ -25,7 +25,7 @@ async function certify(content: Uint8Array): Promise<Certificate> {
 
 export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> {
   const { clock, crypto } = browserEnvironment();
-  const alarm = pageAlarm();
+  const alarm = pageAlarm(clock);
   const background = setup.law ? createBackground({ clock, alarm }) : undefined;
   const content = new Uint8Array(await (await fetch('/content')).arrayBuffer());
   const certificate = await certify(content);

@@ -16,28 +16,25 @@ let engines = 0;
 
 export const composeEngine: CreateEngine = (context, { clock, crypto }) => {
   engines++;
-  const engine = createEngine({
-    ...context,
-    clock,
-    crypto,
-    onMoved,
-    cacheBytes: cacheBytes(),
-    loadSeldom,
-    loadDisk,
-    background() {
-      background ??= createBackground({ clock, alarm: pageAlarm(), tabs: pageTabs });
-      return background;
-    },
-  });
-  const { stop } = engine;
-  let stopped = false;
-  engine.stop = () => {
-    stop();
-    if (stopped) return;
-    stopped = true;
-    if (--engines) return;
-    background?.stop();
-    background = undefined;
+  return {
+    ...createEngine({
+      ...context,
+      clock,
+      crypto,
+      onMoved,
+      cacheBytes: cacheBytes(),
+      loadSeldom,
+      loadDisk,
+      background() {
+        background ??= createBackground({ clock, alarm: pageAlarm(clock), tabs: pageTabs });
+        return background;
+      },
+      ended() {
+        if (--engines) return;
+        background?.stop();
+        background = undefined;
+      },
+    }),
+    ...inspection,
   };
-  return Object.assign(engine, inspection);
 };

@@ -375,6 +375,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
       for (const p of linked()) p.drop('shutdown', byeLeaving);
       for (const id of [...cache.ids()]) cache.drop(id);
+      deps.ended?.();
     },
   };
 };

@@ -26,6 +26,8 @@ export interface EngineDeps extends Omit<EngineContext, 'ahead'>, Pick<SilenceHo
   loadSeldom?(): Promise<Seldom>;
   /** Has the script come that keeps segments on the disk. It is asked for where the site lets a page do so. */
   loadDisk?(): Promise<OpenDisk>;
+  /** The engine has stopped. */
+  ended?(): void;
   /** Sees every input of the schedule and what came of it. */
   record?(input: ScheduleInput, actions: Action[]): void;
 }

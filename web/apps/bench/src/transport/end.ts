@@ -38,7 +38,7 @@ export interface End {
 
 export function createEnd(setup: Setup, say: (word: Word) => void): End {
   const { clock } = browserEnvironment();
-  const alarm = pageAlarm();
+  const alarm = pageAlarm(clock);
   const background = createBackground({ clock, alarm, tabs: pageTabs });
   const links = new Map<number, LinkEnd>();
   const payload = new Uint8Array(pieceSize);

@@ -25,10 +25,12 @@ const page = (forbidden?: 'throws' | 'fails', seen = { hidden: true }) => {
       clock.clearTimer(timer);
     },
   };
-  const parts: AlarmParts = {
+  const timers = {
     now: () => clock.now(),
-    setTimer: (f, ms) => clock.setTimer(f, seen.hidden ? Math.max(1_000, ms) : ms),
-    clearTimer: (id) => clock.clearTimer(id),
+    setTimer: (f: () => void, ms: number) => clock.setTimer(f, seen.hidden ? Math.max(1_000, ms) : ms),
+    clearTimer: (id: number) => clock.clearTimer(id),
+  };
+  const parts: AlarmParts = {
     channel: () => channel as unknown as MessageChannel,
     worker(program) {
       if (forbidden === 'throws') throw new Error('forbidden');
@@ -41,7 +43,7 @@ const page = (forbidden?: 'throws' | 'fails', seen = { hidden: true }) => {
   const channel = { port1, port2: { postMessage: () => clock.setTimer(() => port1.onmessage(), 0) } };
   const begun = clock.now();
   const beats: (number | undefined)[] = [];
-  const alarm = createAlarm(parts)(
+  const alarm = createAlarm(timers, parts)(
     () => rung.push(clock.now() - begun),
     (ms) => beats.push(ms),
   );

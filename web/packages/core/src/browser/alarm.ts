@@ -1,4 +1,5 @@
 import type { Alarm } from '../background/ports.ts';
+import type { Clock } from '../ports.ts';
 
 /**
  * The worker's whole program: a timer, which answers 0, and a clock that beats every so many ms for half a second when it
@@ -7,11 +8,8 @@ import type { Alarm } from '../background/ports.ts';
 const ticking =
   'let t,b,n;onmessage=({data:d})=>{if(d<0){n=-500/d;clearInterval(b);b=setInterval(()=>{--n>0||clearInterval(b);postMessage(performance.now())},-d)}else{clearTimeout(t);t=setTimeout(postMessage,d,0)}}';
 
-/** What a tick needs of the page; tests bring their own. */
+/** What a tick needs of the page besides a clock; tests bring their own. */
 export interface AlarmParts {
-  now(): number;
-  setTimer(f: () => void, ms: number): number;
-  clearTimer(id: number): void;
   channel(): MessageChannel;
   /** A worker that runs the text, or an exception where the page's policy forbids it. */
   worker(text: string): Worker;
@@ -22,9 +20,11 @@ export interface AlarmParts {
  * page that is seen has its own timers do it, which takes no other thread, no message there and none back; until the worker
  * has shown that it runs, and where it is not allowed, so does a hidden one.
  */
-export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms?: number) => void) => Alarm {
+export function createAlarm(
+  { now, setTimer, clearTimer }: Pick<Clock, 'now' | 'setTimer' | 'clearTimer'>,
+  parts: AlarmParts,
+): (f: () => void, heard?: (ms?: number) => void) => Alarm {
   return (f, heard) => {
-    const { now, setTimer, clearTimer } = parts;
     const never = Number.POSITIVE_INFINITY;
     const { port1, port2 } = parts.channel();
     port1.onmessage = () => heard?.();
@@ -86,11 +86,8 @@ export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms?: nu
 }
 
 /** The parts of this page. */
-export const pageAlarm = (): ReturnType<typeof createAlarm> =>
-  createAlarm({
-    now: () => performance.now(),
-    setTimer: (f, ms) => setTimeout(f, ms) as unknown as number,
-    clearTimer: (id) => clearTimeout(id),
+export const pageAlarm = (clock: Clock): ReturnType<typeof createAlarm> =>
+  createAlarm(clock, {
     channel: () => new MessageChannel(),
     worker(text) {
       const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));

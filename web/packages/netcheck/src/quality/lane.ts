@@ -28,7 +28,7 @@ function plenty(): BackgroundSource {
 export class LaneLoad {
   private readonly background: Background;
   private readonly link: BackgroundLink;
-  /** Down from the start on, for messages may come before the server's `ready`. */
+  /** Of a download it is there from the start on: messages may come before the server's `ready`. */
   private lane: BackgroundLane | undefined;
   private came = 0;
   private stopped = false;
@@ -41,7 +41,7 @@ export class LaneLoad {
   ) {
     const sender = new Sender();
     sender.host.controller = new Within(leastTarget, mostTarget);
-    this.background = createBackground({ clock, alarm: pageAlarm(), sender });
+    this.background = createBackground({ clock, alarm: pageAlarm(clock), sender });
     this.link = linkOf(channel);
     if (direction === 'down') this.lane = this.background.add(this.link, nothing);
     channel.binaryType = 'arraybuffer';
