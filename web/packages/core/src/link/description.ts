@@ -24,16 +24,16 @@ export interface Description {
 
 const mostCandidates = 64;
 
-/** What each attribute has to be; those with a default may be missing. A map: the names come from outside. */
-const known = new Map<string, { is: RegExp; or?: string }>([
-  ['ice-ufrag', { is: /^[\da-z+/]{4,32}$/i }],
-  ['ice-pwd', { is: /^[\da-z+/]{22,64}$/i }],
-  ['fingerprint', { is: /^sha-256 [\da-f]{2}(:[\da-f]{2}){31}$/i }],
-  ['setup', { is: /^(actpass|active|passive)$/ }],
-  ['mid', { is: /^[\w!#$%&'*+.^`{|}~-]{1,64}$/ }],
-  ['max-message-size', { is: /^(0|[1-9]\d{0,9})$/, or: '65536' }],
-  ['sctp-port', { is: /^5000$/, or: '5000' }],
-  ['sctp-init', { is: /^[\da-z+/=]{4,}$/i, or: '' }],
+/** What each attribute has to be. A map: the names come from outside. */
+const known = new Map([
+  ['ice-ufrag', /^[\da-z+/]{4,32}$/i],
+  ['ice-pwd', /^[\da-z+/]{22,64}$/i],
+  ['fingerprint', /^sha-256 [\da-f]{2}(:[\da-f]{2}){31}$/i],
+  ['setup', /^(actpass|active|passive)$/],
+  ['mid', /^[\w!#$%&'*+.^`{|}~-]{1,64}$/],
+  ['max-message-size', /^(0|[1-9]\d{0,9})$/],
+  ['sctp-port', /^5000$/],
+  ['sctp-init', /^[\da-z+/=]{4,}$/i],
 ]);
 const media = /^m=application [1-9]\d{0,4} (UDP|TCP)\/DTLS\/SCTP webrtc-datachannel$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: a line has none
@@ -89,11 +89,11 @@ export function parseDescription(text: string): Description {
       }
     });
   if (!section) refuse('media');
-  const said = (attribute: string) => {
-    const { is, or } = known.get(attribute)!;
+  /** Without a default an attribute must be there. */
+  const said = (attribute: string, or?: string) => {
     const value = section!.get(attribute) ?? session.get(attribute);
-    if (value === undefined && or !== undefined) return or;
-    return value !== undefined && is.test(value) ? value : refuse(attribute);
+    if (value === undefined) return or ?? refuse(attribute);
+    return known.get(attribute)!.test(value) ? value : refuse(attribute);
   };
   const description: Description = {
     ufrag: said('ice-ufrag'),
@@ -101,13 +101,13 @@ export function parseDescription(text: string): Description {
     fingerprint: said('fingerprint').slice(8).toUpperCase(),
     setup: said('setup'),
     mid: said('mid'),
-    maxMessage: Number(said('max-message-size')),
+    maxMessage: Number(said('max-message-size', '65536')),
     candidates,
     dropped,
   };
   if (description.maxMessage > 0xffffffff) refuse('max-message-size');
-  said('sctp-port');
-  const init = said('sctp-init');
+  said('sctp-port', '5000');
+  const init = said('sctp-init', '');
   if (init && !isInit(init)) refuse('sctp-init');
   return init ? { ...description, sctpInit: init } : description;
 }

@@ -5,30 +5,25 @@ import type { FailReason } from '../session/messages.ts';
 
 type Stat = Record<string, unknown> & { id: string; type: string };
 
-async function stats(connection: RTCPeerConnection): Promise<Map<string, Stat>> {
-  const out = new Map<string, Stat>();
-  const report = await connection.getStats();
-  report.forEach((value: Stat) => {
-    out.set(value.id, value);
+async function stats(connection: RTCPeerConnection): Promise<Stat[]> {
+  const all: Stat[] = [];
+  (await connection.getStats()).forEach((stat: Stat) => {
+    all.push(stat);
   });
-  return out;
+  return all;
 }
 
 /** The path of the selected candidate pair; undefined while there is none. */
 export async function pathOf(connection: RTCPeerConnection): Promise<LinkPath | undefined> {
   const all = await stats(connection);
-  let pair: Stat | undefined;
-  for (const stat of all.values()) {
-    if (stat.type === 'transport' && typeof stat.selectedCandidatePairId === 'string') {
-      pair = all.get(stat.selectedCandidatePairId);
-    }
-  }
-  for (const stat of all.values()) {
-    // Firefox has no transport entry that names the pair.
-    if (!pair && stat.type === 'candidate-pair' && (stat.selected === true || stat.nominated === true)) pair = stat;
-  }
+  const find = (id: unknown) => all.find((stat) => stat.id === id);
+  const transport = all.find((stat) => stat.type === 'transport' && stat.selectedCandidatePairId);
+  // Firefox has no transport entry that names the pair.
+  const pair =
+    find(transport?.selectedCandidatePairId) ??
+    all.find((stat) => stat.type === 'candidate-pair' && (stat.selected || stat.nominated));
   if (!pair) return undefined;
-  const kinds = [pair.localCandidateId, pair.remoteCandidateId].map((id) => all.get(String(id))?.candidateType);
+  const kinds = [pair.localCandidateId, pair.remoteCandidateId].map((id) => find(id)?.candidateType);
   return kinds.includes('relay') ? 'relay' : 'direct';
 }
 
@@ -54,7 +49,7 @@ export interface Diagnosis {
 
 /** Why an attempt did not open. A guess from what the browser shows; `timeout` where it shows nothing. */
 export async function diagnose(connection: RTCPeerConnection, facts: AttemptFacts): Promise<Diagnosis> {
-  const all = [...(await stats(connection)).values()];
+  const all = await stats(connection);
   const of = (type: string) => all.filter((stat) => stat.type === type);
   const remotesSeen = of('remote-candidate').length;
   const state = connection.iceConnectionState;
