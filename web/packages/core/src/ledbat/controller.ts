@@ -180,11 +180,8 @@ export class Controller {
   onTimeout(s: Signal): void {
     this.#ssthresh = Math.max(div(this.window, 2), slowdownWindow);
     this.window = Math.min(this.window, Math.max(div(packet, s.parts), minWindow));
-    this.#credit = 0;
-    this.state = 'ramp';
     this.#lossAt = s.now;
-    this.#crowdedAt = s.now;
-    this.beganAt = s.now;
+    this.#again(s.now);
   }
 
   /** First message after nothing was in flight for long: what was known of the queue is old. */
@@ -192,9 +189,14 @@ export class Controller {
     if (this.state === 'slow-start' || this.window <= initialWindow) return;
     this.#ssthresh = Math.max(this.window, this.state === 'avoidance' ? 0 : this.#ssthresh);
     this.window = initialWindow;
+    this.#again(s.now);
+  }
+
+  /** From a window that is small by now the ramp leads back. */
+  #again(now: number): void {
     this.#credit = 0;
     this.state = 'ramp';
-    this.beganAt = s.now;
-    this.#crowdedAt = s.now;
+    this.beganAt = now;
+    this.#crowdedAt = now;
   }
 }

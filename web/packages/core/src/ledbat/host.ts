@@ -17,39 +17,43 @@ export interface LedbatStats {
   yields: number;
 }
 
-const freshView = (parts: number): Signal => ({
-  now: 0,
-  acked: 0,
-  queuing: 0,
-  target: maxTarget,
-  base: 0,
-  rtt: 0,
-  limited: false,
-  parts,
-});
-
 /** Of an even number the lower one. */
 const median = (list: number[]): number => list.sort((a, b) => a - b)[(list.length - 1) >> 1]!;
 
 /** What both sides of the transport share: a controller for all links of a host, and what the links' delays say together. */
 export class Host {
-  controller = new Controller(true);
+  declare controller: Controller;
   parts = 1;
   members: Delays[] = [];
   /** Bytes sent and not acked, or asked for and not come. */
   flight = 0;
   /** Pacing: before this moment nothing goes out. */
-  next = 0;
+  declare next: number;
   /** When the window was last hit. */
-  limitedAt = -never;
+  declare limitedAt: number;
   lastAt = -never;
   yields = 0;
   /** The largest window with which the median saw the line not full. */
-  clear = initialWindow;
+  declare clear: number;
   /** What takes longer there and back than this is not on the host's line any more. */
-  far = 2 * firstRtt;
+  declare far: number;
   /** As of the last ack: queuing, target, base, round trip over the links. */
-  view = freshView(1);
+  declare view: Signal;
+
+  constructor() {
+    this.restart();
+  }
+
+  /** Begins anew: nothing is known of the line. */
+  restart(): void {
+    const { parts } = this;
+    this.controller = new Controller(true);
+    this.next = 0;
+    this.limitedAt = -never;
+    this.clear = initialWindow;
+    this.far = 2 * firstRtt;
+    this.view = { now: 0, acked: 0, queuing: 0, target: maxTarget, base: 0, rtt: 0, limited: false, parts };
+  }
 
   /** Among how many hosts' tabs the line is divided from now on. */
   setParts(n: number): void {
@@ -63,18 +67,11 @@ export class Host {
     this.flight -= flight;
   }
 
-  /** Puts the delays of a link that starts anew in the place of its old ones. True: no other sends, and the host starts anew too. */
-  replace(old: Delays, fresh: Delays, now: number): boolean {
+  /** Puts the delays of a link that starts anew in the place of its old ones. If no other link sends, the host starts anew too. */
+  replace(old: Delays, fresh: Delays, now: number): void {
     const i = this.members.indexOf(old);
     if (i >= 0) this.members[i] = fresh;
-    if (this.members.some((m) => m !== fresh && m.fresh(now))) return false;
-    this.controller = new Controller(true);
-    this.next = 0;
-    this.limitedAt = -never;
-    this.clear = initialWindow;
-    this.far = 2 * firstRtt;
-    this.view = freshView(this.parts);
-    return true;
+    if (!this.members.some((m) => m !== fresh && m.fresh(now))) this.restart();
   }
 
   /** Lets the controller hear of an idle time, when there was one. */

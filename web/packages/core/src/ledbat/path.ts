@@ -47,14 +47,20 @@ export interface PathConfig {
 /** The sending side of a host: the window that all its links share. */
 export class Sender extends Host {
   paths: Path[] = [];
-  bears = new Tolerance();
+  declare bears: Tolerance;
   /** What is sent next waited for the window, not for a timer. */
   held = false;
   /** The earliest moment of the next message, as the last one set it. */
   paced = 0;
-  ceiling = new Ceiling();
+  declare ceiling: Ceiling;
   /** Foreground goes out under the controller, or nothing does: the host bears more, as a player waits for it. */
   eager = false;
+
+  override restart(): void {
+    super.restart();
+    this.bears = new Tolerance();
+    this.ceiling = new Ceiling();
+  }
 
   /** The time until the next message, after one of a size, with such a round trip. */
   spacing(size: number, rtt?: number): number {
@@ -116,10 +122,7 @@ export class Path {
     this.#ack = undefined;
     this.#backoff = 0;
     this.#limitedAt = -never;
-    const h = this.#host;
-    if (!h.replace(old, this.#delays, now)) return;
-    h.bears = new Tolerance();
-    h.ceiling = new Ceiling();
+    this.#host.replace(old, this.#delays, now);
   }
 
   /** The least round trip; 0 while unknown. */
