@@ -103,8 +103,8 @@ test('trees of many nodes have no loops, whatever comes, goes and is lost', () =
 test('what is out of range is ignored', () => {
   const m = new Mesh({ self: id(1), stripes: 4, slots: 8 });
   for (const stripe of [-1, 4, 1 << 20]) {
-    m.heard(0, id(2), { kind: 'subscribe', stripe, slots: 1 });
-    m.heard(0, id(2), { kind: 'place', stripe, place: { rank: 0, path: [id(2)], room: 1, least: maxSlots } });
+    m.heard(0, id(2), { type: 'subscribe', stripe, slots: 1 });
+    m.heard(0, id(2), { type: 'place', stripe, rank: 0, path: [id(2)], room: 1, least: maxSlots });
   }
   expect(m.decide(0)).toEqual([]);
 });
@@ -113,7 +113,7 @@ test('a peer that changes its place all the time makes few messages', () => {
   const m = new Mesh({ self: id(1), stripes: 4, slots: 8 });
   m.linked(id(3));
   const says = (now: number, path: string[]) =>
-    m.heard(now, id(2), { kind: 'place', stripe: 0, place: { rank: 7, path, room: 1, least: maxSlots } });
+    m.heard(now, id(2), { type: 'place', stripe: 0, rank: 7, path, room: 1, least: maxSlots });
   says(0, [id(2)]);
   m.decide(0);
   m.arrived(id(2), 0);
@@ -121,7 +121,7 @@ test('a peer that changes its place all the time makes few messages', () => {
   for (let now = 0; now < 10_000_000; now += 1_000) {
     says(now, [id((now / 1000) % 256), id(2)]);
     m.arrived(id(2), 0);
-    told += m.decide(now).filter((s) => s.to === id(3) && s.kind === 'place').length;
+    told += m.decide(now).filter((s) => s.to === id(3) && s.type === 'place').length;
   }
   expect(told).toBeLessThanOrEqual(10_000_000 / tellEvery);
   expect(told).toBeGreaterThan(10);
@@ -129,7 +129,7 @@ test('a peer that changes its place all the time makes few messages', () => {
 
 test('the parents are those that push, on trial or not; nothing that a peer says is waited for', () => {
   const m = new Mesh({ self: id(1), stripes: 4, slots: 8 });
-  m.heard(0, seed, { kind: 'place', stripe: 0, place: { rank: 0, path: [seed], room: 2, least: maxSlots } });
+  m.heard(0, seed, { type: 'place', stripe: 0, rank: 0, path: [seed], room: 2, least: maxSlots });
   m.decide(0);
   expect([m.parents(), m.awaited(0)]).toEqual([[seed], false]);
   m.decide(trial);
@@ -142,13 +142,9 @@ test('parents that are lost are counted, however that came; one that gives way t
   const [self, parent] = [id(1), id(2)];
   const place = { rank: 7, path: [id(5), parent], room: 1, least: 0 };
   const cases: [string, (m: Mesh) => void, number][] = [
-    ['refuses', (m) => m.heard(3, parent, { kind: 'end', stripe: 0 }), 1],
+    ['refuses', (m) => m.heard(3, parent, { type: 'end', stripe: 0 }), 1],
     ['is gone', (m) => m.gone(parent), 1],
-    [
-      'is fed by this node',
-      (m) => m.heard(3, parent, { kind: 'place', stripe: 0, place: { ...place, path: [self, parent] } }),
-      1,
-    ],
+    ['is fed by this node', (m) => m.heard(3, parent, { type: 'place', stripe: 0, ...place, path: [self, parent] }), 1],
     [
       'misses two parts',
       (m) => {
@@ -160,7 +156,7 @@ test('parents that are lost are counted, however that came; one that gives way t
     [
       'gives way',
       (m) => {
-        m.heard(3, seed, { kind: 'place', stripe: 0, place: { rank: 0, path: [seed], room: 2, least: maxSlots } });
+        m.heard(3, seed, { type: 'place', stripe: 0, rank: 0, path: [seed], room: 2, least: maxSlots });
         m.decide(4);
         m.arrived(seed, 0);
       },
@@ -169,7 +165,7 @@ test('parents that are lost are counted, however that came; one that gives way t
   ];
   for (const [name, lose, lost] of cases) {
     const m = new Mesh({ self, stripes: 4, slots: 8 });
-    m.heard(0, parent, { kind: 'place', stripe: 0, place });
+    m.heard(0, parent, { type: 'place', stripe: 0, ...place });
     m.decide(0);
     m.arrived(parent, 0);
     expect(m.trees(), name).toEqual({ hops: 2, lost: 0 });

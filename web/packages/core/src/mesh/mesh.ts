@@ -47,7 +47,7 @@ export class Mesh {
     m.order.sort();
     m.trees.forEach((_, stripe) => {
       const place = placeOf(m, stripe);
-      if (place.rank !== none) send(m, id, { kind: 'place', stripe, place });
+      if (place.rank !== none) send(m, id, { type: 'place', stripe, ...place });
     });
   }
 
@@ -71,10 +71,10 @@ export class Mesh {
     if (!t) return;
     this.linked(from);
     const p = m.peers.get(from)!;
-    switch (message.kind) {
+    switch (message.type) {
       case 'place':
-        p.places[stripe] = message.place;
-        if (t.parent === from && !feeds(m, message.place)) drop(m, stripe);
+        p.places[stripe] = message;
+        if (t.parent === from && !feeds(m, message)) drop(m, stripe);
         break;
       case 'subscribe':
         admit(m, now, stripe, from, message.slots);
@@ -104,7 +104,7 @@ export class Mesh {
       t.missed = 0;
     } else if (p && from === t.next && feeds(m, p.places[stripe]!)) {
       // A place that leads to this node by now would not feed it.
-      if (t.parent !== undefined) send(m, t.parent, { kind: 'unsubscribe', stripe });
+      if (t.parent !== undefined) send(m, t.parent, { type: 'unsubscribe', stripe });
       t.parent = from;
       t.next = undefined;
       t.missed = 0;
@@ -140,7 +140,7 @@ export class Mesh {
     u.slots = fed(m) - 1;
     if (!u.slots) u.slots = 1;
     else {
-      send(m, to, { kind: 'end', stripe });
+      send(m, to, { type: 'end', stripe });
       t.children = left;
     }
   }
@@ -171,8 +171,8 @@ export class Mesh {
   }
 
   /**
-   * How often a piece is passed on from the source to the node, in the deepest of its trees (0: it is a source, or is not fed), and how
-   * often the node was left without the parent of a stripe, which had missed parts, gave it up, or was gone.
+   * How often a piece is passed on from the source to the node, in the deepest of its trees (0: it is a source, or is not fed); and how
+   * often the node has lost the parent of a stripe. A parent is lost when it misses parts, gives the node up, or is gone.
    */
   trees(): { hops: number; lost: number } {
     const { trees, lost } = this.state;
@@ -199,8 +199,8 @@ export class Mesh {
   leave(): Send[] {
     const m = this.state;
     m.trees.forEach(({ parent, next, children }, stripe) => {
-      for (const id of [parent, next]) if (id !== undefined) send(m, id, { kind: 'unsubscribe', stripe });
-      for (const c of children) send(m, c.id, { kind: 'end', stripe });
+      for (const id of [parent, next]) if (id !== undefined) send(m, id, { type: 'unsubscribe', stripe });
+      for (const c of children) send(m, c.id, { type: 'end', stripe });
     });
     return m.out;
   }

@@ -37,15 +37,15 @@ export const nowhere: Place = { rank: none, path: [], room: 0, least: 0 };
 export const same = (p: Place, q: Place): boolean =>
   p.rank === q.rank && p.room === q.room && p.least === q.least && `${p.path}` === `${q.path}`;
 
-/** What one peer says to another of one stripe. */
+/** What one peer says to another of one stripe: a message of parts (protocol/parts.ts), but for its stream. */
 export type Message =
-  | { kind: 'place'; stripe: number; place: Place }
+  | ({ type: 'place'; stripe: number } & Place)
   /** Pieces are to be pushed from now on; so many children the sender takes. */
-  | { kind: 'subscribe'; stripe: number; slots: number }
+  | { type: 'subscribe'; stripe: number; slots: number }
   /** No more. */
-  | { kind: 'unsubscribe'; stripe: number }
+  | { type: 'unsubscribe'; stripe: number }
   /** A subscription is refused, or over. */
-  | { kind: 'end'; stripe: number };
+  | { type: 'end'; stripe: number };
 
 /** A message that the caller is to send. */
 export type Send = Message & { to: string };

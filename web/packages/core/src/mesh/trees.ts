@@ -96,7 +96,7 @@ export const avoid = (p: Peer, now: number): void => {
 /** Gives up the parent of a stripe. */
 export const drop = (m: State, stripe: number): void => {
   const t = m.trees[stripe]!;
-  send(m, t.parent!, { kind: 'unsubscribe', stripe });
+  send(m, t.parent!, { type: 'unsubscribe', stripe });
   orphaned(m, t);
 };
 
@@ -170,12 +170,12 @@ export const admit = (m: State, now: number, stripe: number, from: string, slots
   const weak = p.room === 0 ? weakest(t.children) : undefined;
   const displaces = weak && outranks(slots, weak.slots) && now - t.displaced >= trial;
   if (p.rank === none || p.path.length >= maxPath || p.path.includes(from) || (p.room === 0 && !displaces)) {
-    send(m, from, { kind: 'end', stripe });
+    send(m, from, { type: 'end', stripe });
     return;
   }
   if (weak) {
     t.displaced = now;
-    send(m, weak.id, { kind: 'end', stripe });
+    send(m, weak.id, { type: 'end', stripe });
     t.children.splice(t.children.indexOf(weak), 1);
   }
   t.children.push({ id: from, slots, until });
@@ -189,18 +189,18 @@ const weakest = (children: Child[]): Child | undefined => {
 };
 
 const subscribe = (m: State, to: string, stripe: number): void =>
-  send(m, to, { kind: 'subscribe', stripe, slots: Math.min(m.uplink.slots, maxSlots) });
+  send(m, to, { type: 'subscribe', stripe, slots: Math.min(m.uplink.slots, maxSlots) });
 
 /** Ends leases that have run out and trials that brought nothing. */
 export const expire = (m: State, now: number, stripe: number): void => {
   const t = m.trees[stripe]!;
   t.children = t.children.filter((c) => {
-    if (c.until <= now) send(m, c.id, { kind: 'end', stripe });
+    if (c.until <= now) send(m, c.id, { type: 'end', stripe });
     return c.until > now;
   });
   if (t.next !== undefined && now - t.asked >= trial) {
     avoid(m.peers.get(t.next)!, now);
-    send(m, t.next, { kind: 'unsubscribe', stripe });
+    send(m, t.next, { type: 'unsubscribe', stripe });
     t.next = undefined;
   }
   if (t.parent !== undefined && now - t.renewed >= renewal) {
@@ -230,7 +230,7 @@ export const candidate = (m: State, now: number, stripe: number, below: number):
     const place = places[stripe]!;
     if (until > now || id === m.trees[stripe]!.parent || !feeds(m, place) || place.rank >= below) continue;
     if (place.room === 0 && !outranks(m.uplink.slots, place.least)) continue;
-    if (best !== undefined && !better(place, at)) continue;
+    if (!better(place, at)) continue;
     best = id;
     at = place;
   }
@@ -238,11 +238,8 @@ export const candidate = (m: State, now: number, stripe: number, below: number):
 };
 
 /** Compares two peers that could be the parent: the tree of the lower rank, the shorter path, the one with more room. Of two that are alike the first one, of the lower ID, stays. */
-const better = (p: Place, q: Place): boolean => {
-  if (p.rank !== q.rank) return p.rank < q.rank;
-  if (p.path.length !== q.path.length) return p.path.length < q.path.length;
-  return p.room > q.room;
-};
+const better = (p: Place, q: Place): boolean =>
+  (p.rank - q.rank || p.path.length - q.path.length || q.room - p.room) < 0;
 
 /** Announces a place that has changed to all peers, but not too often. */
 export const tell = (m: State, now: number, stripe: number): void => {
@@ -251,5 +248,5 @@ export const tell = (m: State, now: number, stripe: number): void => {
   if (same(place, t.told) || now - t.toldAt < tellEvery) return;
   t.told = place;
   t.toldAt = now;
-  for (const id of m.order) send(m, id, { kind: 'place', stripe, place });
+  for (const id of m.order) send(m, id, { type: 'place', stripe, ...place });
 };

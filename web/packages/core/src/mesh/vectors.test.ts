@@ -6,7 +6,7 @@ import { sourceRank } from './trees.ts';
 
 interface MessageVector {
   peer: string;
-  kind: Message['kind'];
+  kind: Message['type'];
   stripe: number;
   slots?: number;
   place?: Omit<Place, 'rank'> & { rank: number | null };
@@ -44,18 +44,19 @@ const file = new URL('../../../../../spec/vectors/parts.json', import.meta.url);
 const vectors = JSON.parse(readFileSync(file, 'utf8')) as Vectors;
 
 const readMessage = ({ kind, stripe, slots = 0, place }: MessageVector): Message => {
-  if (kind === 'place') return { kind, stripe, place: { ...place!, rank: place!.rank ?? none } };
-  return kind === 'subscribe' ? { kind, stripe, slots } : { kind, stripe };
+  if (kind === 'place') return { type: kind, stripe, ...place!, rank: place!.rank ?? none };
+  return kind === 'subscribe' ? { type: kind, stripe, slots } : { type: kind, stripe };
 };
 
 /** As the vectors have it: no rank is null, and no slots are left out. */
-const written = ({ to, ...m }: Message & { to: string }): MessageVector => ({
-  peer: to,
-  kind: m.kind,
-  stripe: m.stripe,
-  ...(m.kind === 'subscribe' && m.slots > 0 && { slots: m.slots }),
-  ...(m.kind === 'place' && { place: { ...m.place, rank: m.place.rank === none ? null : m.place.rank } }),
-});
+const written = ({ to: peer, ...m }: Message & { to: string }): MessageVector => {
+  const { type: kind, stripe } = m;
+  if (m.type === 'place') {
+    const { rank, path, room, least } = m;
+    return { peer, kind, stripe, place: { rank: rank === none ? null : rank, path, room, least } };
+  }
+  return { peer, kind, stripe, ...(m.type === 'subscribe' && m.slots > 0 && { slots: m.slots }) };
+};
 
 const happen = (m: Mesh, s: StepVector): void => {
   if (s.linked) m.linked(s.linked);

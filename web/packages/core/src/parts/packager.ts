@@ -28,8 +28,8 @@ const missed = (k: Packager, now: number): void => {
 };
 
 /**
- * Asks for the packager's certificate of a part of which the origin is asked for runs of pieces or, without runs, for all, or would be if
- * its length was known: if this node is to be the source of one of these pieces.
+ * Asks for the packager's certificate of a part, if this node is to be the source of one of the pieces that the origin is asked for: those
+ * of runs or, without runs, all. It is also called for a part of unknown length, which the origin is not asked for yet.
  */
 export const wantCertificate = (s: State, now: number, p: Part, runs: Run[]): void => {
   const { signed: k, owner } = s;

@@ -4,7 +4,6 @@
  * `take`. A browser is never a seed.
  */
 
-import type { Message } from '../mesh/place.ts';
 import type { PartsMessage } from '../protocol/parts.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import type { Act, Check, Verify } from './act.ts';
@@ -18,16 +17,6 @@ import type { Settings } from './state.ts';
 import { Stream } from './stream.ts';
 
 const decideEvery = 100_000;
-
-/** A message to the tree of a stripe, as the mesh has it. */
-const ofTree = (m: Extract<PartsMessage, { stripe: number }>): Message => {
-  const { stripe } = m;
-  if (m.type === 'place') {
-    const { rank, path, room, least } = m;
-    return { kind: m.type, stripe, place: { rank, path, room, least } };
-  }
-  return m.type === 'subscribe' ? { kind: m.type, stripe, slots: m.slots } : { kind: m.type, stripe };
-};
 
 /** A node's part in all streams that it follows. */
 export class Node implements Receiver {
@@ -115,7 +104,7 @@ export class Node implements Receiver {
       if (m.type === 'end') l.ends(now, m.stream, m.stripe);
       // Any other is about a stream that this side has left.
       if (s && l.follows.has(m.stream)) {
-        s.mesh.heard(now, l.id, ofTree(m));
+        s.mesh.heard(now, l.id, m);
         s.flush(now);
       }
     }

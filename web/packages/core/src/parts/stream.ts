@@ -57,20 +57,12 @@ export class Stream implements State {
   }
 
   deliver(now: number, sends: Send[]): void {
-    const stream = this.id;
-    for (const m of sends) {
-      const l = this.owner.links.get(m.to);
+    for (const { to, ...m } of sends) {
+      const l = this.owner.links.get(to);
       if (!l) continue;
-      const { stripe } = m;
-      if (m.kind === 'place') {
-        this.owner.say(l.id, { type: m.kind, stream, stripe, ...m.place });
-      } else if (m.kind === 'subscribe') {
-        l.subscribes(stream, stripe);
-        this.owner.say(l.id, { type: m.kind, stream, stripe, slots: m.slots });
-      } else {
-        if (m.kind === 'unsubscribe') l.ends(now, stream, stripe);
-        this.owner.say(l.id, { type: m.kind, stream, stripe });
-      }
+      if (m.type === 'subscribe') l.subscribes(this.id, m.stripe);
+      if (m.type === 'unsubscribe') l.ends(now, this.id, m.stripe);
+      this.owner.say(to, { ...m, stream: this.id });
     }
   }
 
@@ -148,21 +140,6 @@ export class Stream implements State {
     Object.assign(p.pieces[i]!, { verified: true, data });
     for (const id of this.mesh.children(stripeIn(p, i))) push(this, now, id, p, i);
     look(this, now);
-  }
-
-  /** The bytes of a piece, verified or of the origin; undefined: it has not come. */
-  bytes(turn: number, i: number): Uint8Array | undefined {
-    return this.shelf.parts.get(turn)?.pieces[i]?.data;
-  }
-
-  /** How long a part is, bytes; 0: it is not known. */
-  length(turn: number): number {
-    return this.shelf.parts.get(turn)?.length ?? 0;
-  }
-
-  /** How many pieces a part has; 0: its length is not known. */
-  pieces(turn: number): number {
-    return this.shelf.parts.get(turn)?.pieces.length ?? 0;
   }
 
   /**

@@ -165,7 +165,7 @@ class Walker {
         s.buffer(now, a, rest[1] === 'all');
         break;
       case 'has': {
-        const has = Array.from({ length: s.pieces(a) }, (_, i) => i).filter((i) => s.bytes(a, i));
+        const has = (s.shelf.parts.get(a)?.pieces ?? []).flatMap((p, i) => (p.data ? [i] : []));
         return [...this.acts(), ['has', ...has].join(' ')];
       }
       default:

@@ -1,7 +1,6 @@
 /** A seed of low-latency streams: it fetches each part when it is published, signs it, and pushes it. */
 
 import { Mesh, stripeOf } from '../mesh/mesh.ts';
-import type { Message as TreeMessage } from '../mesh/place.ts';
 import type { PeerLink } from '../ports.ts';
 import { decodeParts, encodeParts, flagParts, type PartsMessage, pushedId, stripes } from '../protocol/parts.ts';
 import { pieceSize } from '../protocol/peer.ts';
@@ -101,18 +100,14 @@ export class PartSeed {
       if (m.on) this.held.add(peer);
       else this.held.delete(peer);
     } else if (m.type !== 'part' && m.type !== 'enough') {
-      s.mesh.heard(this.network.world.now() * 1000, peer, ofTree(m));
+      s.mesh.heard(this.network.world.now() * 1000, peer, m);
       this.tell(m.stream);
     }
   }
 
   private tell(stream: string): void {
     const { mesh } = this.streams.get(stream)!;
-    for (const { to, ...m } of mesh.decide(this.network.world.now() * 1000)) {
-      const { stripe } = m;
-      if (m.kind === 'place') this.say(to, { type: 'place', stream, stripe, ...m.place });
-      else if (m.kind !== 'subscribe') this.say(to, { type: m.kind, stream, stripe });
-    }
+    for (const { to, ...m } of mesh.decide(this.network.world.now() * 1000)) this.say(to, { ...m, stream });
   }
 
   private decide(): void {
@@ -152,12 +147,3 @@ export class PartSeed {
       }
   }
 }
-
-const ofTree = (m: Exclude<PartsMessage, { type: 'follow' | 'hold' | 'part' | 'enough' }>): TreeMessage => {
-  const { stripe } = m;
-  if (m.type === 'place') {
-    const { rank, path, room, least } = m;
-    return { kind: m.type, stripe, place: { rank, path, room, least } };
-  }
-  return m.type === 'subscribe' ? { kind: m.type, stripe, slots: m.slots } : { kind: m.type, stripe };
-};

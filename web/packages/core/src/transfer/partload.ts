@@ -117,7 +117,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
   /** The bytes of a run in the resource. */
   const rangeOf = (l: PartLoad, { first, last }: Run): ByteRange => {
     const base = l.request.range?.first ?? 0;
-    const length = l.in!.stream.length(l.turn);
+    const { length } = l.in!.stream.shelf.part(l.turn);
     return { first: base + first * pieceSize, last: base + Math.min((last + 1) * pieceSize, length) - 1 };
   };
 
@@ -271,7 +271,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     fetch,
     async ready(f, l) {
       const { stream } = f;
-      const pieces = Array.from({ length: stream.pieces(l.turn) }, (_, i) => stream.bytes(l.turn, i)!);
+      const pieces = stream.shelf.part(l.turn).pieces.map((p) => p.data!);
       // What the origin sent is held against the certificate: pieces of two versions are none of either.
       await f.checking;
       if (l.over) return;

@@ -62,7 +62,7 @@ export const createStreams: CreateStreams = (shared, host) => {
   const of = (id: string) => [...tracks.values()].find((f) => f.id === id);
   const peerOf = (id: string) => shared.peers.byId.get(id);
 
-  /** Does something with the node, and what is to be done then. */
+  /** Calls the node, and does what it asks for then. */
   const during = (what: (nowUs: number) => void) => {
     what(nowUs());
     if (acting) return;
@@ -79,7 +79,7 @@ export const createStreams: CreateStreams = (shared, host) => {
   /** What the node has thrown away. */
   const count = () => {
     const { shed, dropped } = node.counts;
-    if (dropped > had.dropped) stats.add('wasted_bytes', dropped - had.dropped);
+    stats.add('wasted_bytes', dropped - had.dropped);
     if (shed > had.shed) stats.count('parts_shed_bytes', shed - had.shed);
     had = { shed, dropped };
   };
@@ -234,7 +234,7 @@ export const createStreams: CreateStreams = (shared, host) => {
     pushed: ({ link }, m) => during((now) => node.data(now, link.peer, m)),
     leave,
     leaveAll() {
-      for (const track of [...tracks.keys()]) leave(track);
+      for (const track of tracks.keys()) leave(track);
     },
   };
 };
