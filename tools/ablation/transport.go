@@ -8,7 +8,7 @@ const (
 	seeds   = "internal/ledbat/elsewhere_test.go"
 
 	roads   = "3Mbit-60ms-100KB|25Mbit-24ms-120KB|8Mbit-50ms-128KB-spikes|5Mbit-60ms-20KB|1.5Mbit-140ms-60KB|60Mbit-30ms-300KB|12Mbit-34ms-150KB-lossy"
-	uplinks = "3Mbit-60ms-100KB|25Mbit-24ms-120KB|8Mbit-50ms-128KB-spikes|1.5Mbit-140ms-60KB|0.6Mbit-50ms-60KB"
+	uplinks = "3Mbit-60ms-100KB|25Mbit-24ms-120KB|8Mbit-50ms-128KB-spikes|1.5Mbit-140ms-60KB|0.6Mbit-50ms-60KB|12Mbit-6ms-60KB|3Mbit-8ms-30KB"
 )
 
 // backgrounds is the controller of a host without foreground.
@@ -63,6 +63,7 @@ var foregrounds = suite{
 		{"ceiling: stretches of 250 ms, twice", uplinks, ceil, "ceilingTime  = 250_000 ", "ceilingTime  = 500_000 "},
 		{"ceiling: best of 5 s, half", uplinks, ceil, "ceilingBest  = 5_000_000 ", "ceilingBest  = 2_500_000 "},
 		{"ceiling: best of 5 s, twice", uplinks, ceil, "ceilingBest  = 5_000_000 ", "ceilingBest  = 10_000_000 "},
+		{"ceiling: idle for 25 ms, none", uplinks, ceil, "ceilingIdle  = 25_000 ", "ceilingIdle  = 0 "},
 		{"ceiling: idle for 25 ms, half", uplinks, ceil, "ceilingIdle  = 25_000 ", "ceilingIdle  = 12_500 "},
 		{"ceiling: idle for 25 ms, twice", uplinks, ceil, "ceilingIdle  = 25_000 ", "ceilingIdle  = 50_000 "},
 		{"drain: 60 ms, half", uplinks, ceil, "ceilingDrain = 60_000 ", "ceilingDrain = 30_000 "},
