@@ -21,7 +21,7 @@ import (
 	"github.com/leeway-video/leeway/internal/testkit"
 )
 
-// free is an address that was free a moment ago, below the ports that systems give to those that dial.
+// free is an address that was free a moment ago. Its port is below those that systems give to outgoing connections.
 func free(t *testing.T) string {
 	t.Helper()
 	for range 100 {

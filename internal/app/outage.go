@@ -24,7 +24,7 @@ const (
 	longestOutage = 60
 )
 
-// reviveEvery is how soon a service is started again that did not come up: another program may have taken its port.
+// reviveEvery is how soon a service that did not come up is started again. Another program may have taken its port.
 const reviveEvery = time.Second
 
 var (

@@ -130,7 +130,7 @@ func commented(t *testing.T, file string, into map[string]string) {
 	}
 }
 
-// sentence is a field's comment, that above it without the field's name.
+// sentence is a field's comment. From a comment above the field it takes the field's name away.
 func sentence(name string, f *ast.Field) string {
 	text := f.Comment.Text()
 	if text == "" {

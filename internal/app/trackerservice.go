@@ -199,7 +199,7 @@ func (g *gate) shut() {
 	g.busy.Wait()
 }
 
-// iceServers tells the servers of a configuration that are told as they are from those that take credentials which are minted.
+// iceServers divides the configured servers: clients are told some of them as they stand, and the tracker mints credentials for the others.
 func iceServers(all []ICEServer) (ice []signal.ICEServer, relays []tracker.TURNServer, err error) {
 	for _, i := range all {
 		if i.Secret == "" {

@@ -183,7 +183,8 @@ func (u *upRun) run(ctx context.Context) error {
 	return group.wait(ctx)
 }
 
-// demoPorts adds to the public port what the page of a film needs. more is for the admin port; shape is of the public one.
+// demoPorts adds to the public port what the page of a film needs. more are handlers for the admin port. shape limits the connections of the
+// public port.
 func (u *upRun) demoPorts(mux *http.ServeMux, o *origin, s *services, at place) (more map[string]http.HandlerFunc, shape func(context.Context, net.Conn) context.Context, err error) {
 	if o == nil {
 		return nil, nil, nil

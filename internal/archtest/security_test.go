@@ -53,7 +53,7 @@ func names(cell string, forms ...*regexp.Regexp) bool {
 	return false
 }
 
-// missing says what of a name in the page is not there; names of other things than tests, pages and identifiers are not looked for.
+// missing says what of a name in the page is not there. It looks for tests, pages and identifiers, and passes over all other names.
 func missing(root, name string) string {
 	if m := goTest.FindStringSubmatch(name); m != nil {
 		if !mentions(filepath.Join(root, m[1]), "_test.go", regexp.MustCompile(`(?m)^func `+m[2]+`\(`)) {

@@ -291,7 +291,7 @@ func (s *set) sessions(t *testing.T) []broken {
 	}
 }
 
-// healthy finds nothing wrong with what is right, by the command, within its time.
+// healthy runs the command on a site without faults: it is to find none, within its time.
 func (s *set) healthy(t *testing.T) {
 	begun := time.Now()
 	out, errs, code := leeway(t, "doctor", "--json", "--config", s.file, "--tracker", s.tracker, s.good.manifest())

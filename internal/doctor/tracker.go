@@ -91,8 +91,9 @@ func (e *examination) refusedSocket(ctx context.Context, err error) []Finding {
 	return connectTrouble("tracker", at, err)
 }
 
-// forbidden says what it was that answered 403: the tracker, which says of an origin whether its pages may join, or another server, such as
-// that of another name in a proxy that does not know the tracker's. A tracker below a path says it elsewhere.
+// forbidden says which server answered 403. The tracker has an address that says whether pages of an origin may join. If it does not answer
+// there, another server did: a proxy that does not know the tracker's name hands requests to the server of another one. A tracker below a
+// path has that address elsewhere.
 func (e *examination) forbidden(ctx context.Context, at, wrong string) []Finding {
 	u, err := url.Parse(e.cfg.Tracker)
 	if err == nil && strings.Trim(u.Path, "/") == "" {

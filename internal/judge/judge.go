@@ -125,8 +125,8 @@ func New(cfg Config, host Host) *Judge {
 // Observer implements tracker.Judge.
 func (j *Judge) Observer() tracker.Observer { return &observer{judge: j} }
 
-// Begin implements tracker.Observer. A viewer is not observed if another of its subnet was taken of late, nor is one that leaves at once
-// or never joins a swarm left out: it counts as one that had no picture, since it knows its group and must not choose whether to count.
+// Begin implements tracker.Observer. A viewer is not observed if another of its subnet was taken of late. One that
+// leaves at once, or never joins a swarm, counts as one that had no picture: it knows its group, and must not choose whether to count.
 func (o *observer) Begin(site string, from netip.Addr, policy *signal.Policy, now time.Time) {
 	if policy.Role == configured.RoleOff {
 		return

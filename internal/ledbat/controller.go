@@ -124,9 +124,9 @@ func (c *controller) steer(s Signal) {
 	}
 }
 
-// there is the part of a change that falls to the way there, of a round trip that a queue on the way back makes longer. All
-// that is in flight on the way back is window too, but no queue: a change in proportion to the window is a multiple of
-// what the queue asks for, and what it does is seen a multiple of the time later.
+// there is the part of a change that falls to the way there. A queue on the way back makes the round trip longer: what is in flight there
+// is part of the window, and no part of the queue. Without this a change in proportion to the window would be a multiple of what the queue
+// asks for, and its effect would be seen that much later.
 func there(change, trip, rtt int64) int64 { return change * min(trip, rtt) / max(1, rtt) }
 
 // move changes the window by so much per round trip, in the part that the acked bytes are of the window.

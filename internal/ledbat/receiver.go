@@ -35,8 +35,8 @@ func (r *Receiver) Window() int64 { return r.controller.Window() }
 func (r *Receiver) Stats() Stats { return r.stats() }
 
 // MayRequest says whether another size bytes may be asked for now, over any link: the window may be passed by less than
-// one request. If not, at is when to try again, or 0 when the window is full: then data say. A window that was full is so until a
-// quarter of it is free, if that is more than one request: a message then asks for what that has room for.
+// one request. If not, at is when to try again, or 0 when the window is full: then data say. A window that was full counts as full
+// until a quarter of it is free, if a quarter is more than one request. One message then asks for all that fits into it.
 func (r *Receiver) MayRequest(now, size int64) (ok bool, at int64) {
 	most := r.controller.Window()
 	if r.held && most/4 > size {

@@ -247,7 +247,7 @@ func (m *Mesh) Children(stripe int) []ID {
 func (m *Mesh) Path(stripe int) []ID { return m.place(stripe).Path }
 
 // Trees says how often a piece is passed on from the source to the node, in the deepest of its trees (0: it is a source, or is not fed),
-// and how often the node was left without the parent of a stripe, which had missed parts, gave it up, or was gone.
+// and how often the node has lost the parent of a stripe. A parent is lost when it misses parts, gives the node up, or is gone.
 func (m *Mesh) Trees() (hops, lost int) {
 	for s := range m.trees {
 		hops = max(hops, len(m.place(s).Path)-1)

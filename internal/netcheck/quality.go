@@ -152,8 +152,8 @@ func thin(rate, parts int64) int64 {
 	return min(mostInterval, MessageSize*8*parts*1_000_000/rate)
 }
 
-// runs are the three streams of a test of a length. A line that answers late has fewer messages a second, so that the window with which
-// SCTP begins does not hold them back; so has a thin one, whose queue they would fill.
+// runs are the three streams of a test of a length. A line that answers late gets fewer messages a second: else the window with which SCTP
+// begins would hold them back. A thin line gets fewer, too: else they would fill its queue.
 func runs(messages int64, length, answered time.Duration, line rates) []quality.Run {
 	interval := max(leastInterval, length.Microseconds()/messages)
 	far := answered.Microseconds() / mostOnTheWay

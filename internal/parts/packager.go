@@ -34,8 +34,8 @@ func (k *packager) missed(now int64) {
 	}
 }
 
-// certificate asks for the packager's certificate of a part of which the origin is asked for runs of pieces or, without runs, for all, or
-// would be if its length was known: if this node is to be the source of one of these pieces.
+// certificate asks for the packager's certificate of a part, if this node is to be the source of one of the pieces that the origin is asked
+// for: those of runs or, without runs, all. It is also called for a part of unknown length, which the origin is not asked for yet.
 func (y *player) certificate(now int64, p *part, runs []Run) {
 	s := y.stream
 	k := &s.signed

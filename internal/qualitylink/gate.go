@@ -58,7 +58,7 @@ func (g *gate) shut(p *pass) {
 	}
 }
 
-// passes says whether packets may come from and go to an address, and the pass of the line whose it is, if one has written there.
+// passes says whether packets may come from and go to an address. owner is the pass of the line that has written to it, if one has.
 func (g *gate) passes(at netip.AddrPort) (owner *pass, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

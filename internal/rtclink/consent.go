@@ -133,8 +133,8 @@ func (c *consent) take(p *port, b []byte, from netip.AddrPort) {
 		return
 	}
 	elsewhere := from != *c.to.Load()
-	// A controlled side that asks from elsewhere, while nothing comes from its old address any more, has another address now. It is gone there
-	// once it has answered from there, and not before: any host that saw one request could send it again.
+	// A controlled side may send a check from another address while nothing comes from its old address any more. The new address counts
+	// only once the side has answered from it: any host that has seen one check could send it again.
 	lost := elsewhere && !c.controlled && c.silent() >= goneAfter
 	if !lost {
 		c.heard.Store(time.Now().UnixNano())

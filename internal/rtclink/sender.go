@@ -30,9 +30,9 @@ type sender struct {
 // MaxMessage implements transfer.Link.
 func (s *sender) MaxMessage() int { return s.channels.plan.Message }
 
-// Message implements transfer.Cutter. It is what a whole piece is cut into, for the shorter last one of a segment too: a
-// message as long as the plan allows would go out on top of a bound that is made for half of it, and what overflows a queue
-// there is the end of what was asked for, with nothing behind it that would have it sent again soon.
+// Message implements transfer.Cutter: the size of the messages that a whole piece is cut into. The shorter last piece of a segment is cut
+// alike. As one message, as long as the plan allows, it would go out on top of a bound that is made for half of that. If it overflowed a
+// queue, nothing would follow it that has it sent again soon.
 func (s *sender) Message() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

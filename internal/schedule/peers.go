@@ -9,8 +9,8 @@ const (
 	leastStall = 1_000_000 // µs
 	// probation is the bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers.
 	probation = 65_536
-	// liveCap is the bytes outstanding to a seed of a live stream that is near, while viewers are linked: viewers ask for a segment at about the
-	// same time, and with less on its way one hears of the others before it has asked the seed for all.
+	// liveCap bounds the bytes outstanding to a near seed of a live stream, while viewers are linked. Viewers ask for a segment at about the same
+	// time. With so little on its way, a viewer hears of the others before it has asked the seed for the whole segment.
 	liveCap = 32_768
 )
 

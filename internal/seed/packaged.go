@@ -17,10 +17,10 @@ import (
 // Bounds of lists of certificates (spec/packaging.md, "Seeds"; spec/budgets.md).
 const (
 	maxSignedList  = playlist.MaxBytes // of one list, bytes
-	shareOfLists   = 8                 // lists of one manifest take a part of what all indexes may
-	signedBytes    = 160               // an entry in memory beside its bytes
-	signedAgain    = 30 * time.Second  // a list that could not be had, or has an entry that does not count
-	signedLongest  = 10 * time.Minute  // the latter, doubled with each load
+	shareOfLists   = 8                 // lists of one manifest may take one in so many of the bytes that all indexes may take
+	signedBytes    = 160               // what an entry takes in memory besides its bytes
+	signedAgain    = 30 * time.Second  // until a list is loaded again that could not be had, or that has an entry that does not count
+	signedLongest  = 10 * time.Minute  // the same at most: it doubles with each load
 	signedTimeout  = 5 * time.Second
 	listLoaded     = "loaded"
 	listMissing    = "missing"

@@ -112,8 +112,8 @@ func (b *broadcast) list(r int) []byte {
 
 var dates = regexp.MustCompile("#EXT-X-PROGRAM-DATE-TIME:.*\n")
 
-// seedKnows is when the seed's copy of the playlist names a segment: it is loaded again as often as it changes, and for a viewer that
-// asks for what it does not name, a second after the last load at the soonest (internal/seed).
+// seedKnows is when the seed's copy of the playlist names a segment. The seed loads the playlist as often as it changes. It also loads it when
+// a viewer asks for a segment that the copy does not name, a second after the last load at the soonest (internal/seed).
 func (b *broadcast) seedKnows(path string) time.Time {
 	var r, seq int
 	if n, _ := fmt.Sscanf(path, "/media/film/%d/seg-%d.ts", &r, &seq); n != 2 {

@@ -97,7 +97,8 @@ func (rp *remotePeers) differ(tracker signal.ID, now time.Time) {
 	rp.stale[tracker] = now
 }
 
-// heals takes out the trackers that may know something else and that live again, and forgets those that have been away since before.
+// heals returns the trackers that are alive again and may know something else, and forgets them. It also forgets trackers that have been away
+// since before.
 func (rp *remotePeers) heals(lives func(signal.ID) bool, before time.Time) (heard []signal.ID) {
 	rp.mu.Lock()
 	defer rp.mu.Unlock()

@@ -19,9 +19,10 @@ import (
 	"github.com/pion/webrtc/v4"
 )
 
-// direct is the socket of one session with media. It decrypts the packets of streams that have a taker where it reads them, and puts them
-// into their inboxes: pion would hand each from goroutine to goroutine three times before it decrypts it, which costs more than all else
-// that an arm does with a packet (docs/decisions/0075). The first packets of a stream, and all where the keys are not known, go pion's way.
+// direct is the socket of one session with media. If a stream has a taker, direct decrypts its packets where it reads them, and puts them
+// into the stream's inbox. Pion would hand each packet from goroutine to goroutine three times before it decrypts it. That costs more than
+// all else that an arm does with a packet (docs/decisions/0075). The first packets of a stream, and all while the keys are not known, go
+// pion's way.
 type direct struct {
 	*net.UDPConn
 	boxes *inboxes

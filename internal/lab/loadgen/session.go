@@ -25,7 +25,7 @@ type session struct {
 type script interface {
 	// greet says the first words; the session is open once hear has said so.
 	greet(say func([]byte))
-	// hear acts on a message: what it says goes out once everything that was read is heard. acked says that it answers the
+	// hear acts on a message. What it says goes out once all messages that were read have been heard. acked is true for the answer to the
 	// session's announce.
 	hear(message []byte, say func([]byte)) (acked bool, err error)
 	// announce says that the session wants to meet others. It may be called from another goroutine than hear.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// bareMessage is the size of messages on channels with nothing of ours around them, bytes: that of ours.
+	// bareMessage is the size of messages on bare channels, bytes: the same as on channels of Leeway.
 	bareMessage = 16384
 	// bareBuffer is what such a channel may hold, as pion's flow-control example has it.
 	bareBuffer = 1 << 20

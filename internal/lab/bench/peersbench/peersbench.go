@@ -47,8 +47,7 @@ var (
 	barePion = kinds{name: "pion", client: kindBare, server: kindBare, about: "Pion to pion, with nothing of ours around it"}
 )
 
-// iterationsVariable is how often each thing is done in a run, instead of a number that takes about a minute; the paper's are 100
-// links and 30 transfers.
+// iterationsVariable says how often a run does each thing. Without it a run takes about a minute. The paper made 100 links and 30 transfers.
 const iterationsVariable = "LEEWAY_PEERS_ITERATIONS"
 
 // Iterations where the variable says none.

@@ -38,8 +38,8 @@ func TestMachEndsAsTheDraftHasIt(t *testing.T) {
 	}
 }
 
-// TestMachEndsBeforeItsFiguresRest: figures that fall slowly spread little, so that mach ends beside a goodput that has just come to rest;
-// by the draft only those from then on count.
+// TestMachEndsBeforeItsFiguresRest: figures that fall slowly spread little, so mach ends as soon as the goodput has come to rest. By the draft
+// only figures from then on count.
 func TestMachEndsBeforeItsFiguresRest(t *testing.T) {
 	falling := []machInterval{{0, 0}, {10, 900}, {30, 700}, {45, 520}, {49, 500}, {49, 480}, {50, 465}, {50, 450}, {50, 440}, {50, 430}, {50, 425}, {50, 420}}
 	if own, draft := byMach(falling), byDraft(falling); own != 440 || draft != 430 {

@@ -108,7 +108,8 @@ func TestAwaitTakesResultsOrSaysWhy(t *testing.T) {
 	}
 }
 
-// TestCasesAreNamedOnce: names are what --case takes; those of browsers and of another client, and of more than one line that gives way, are asked for.
+// TestCasesAreNamedOnce: --case takes names. Cases of browsers, of another client, and of further lines that give way run only when they are
+// named.
 func TestCasesAreNamedOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Bench.Cases {

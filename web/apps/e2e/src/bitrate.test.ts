@@ -112,8 +112,8 @@ async function pairs(rates: number[], options: PageOptions): Promise<Pair[]> {
   const viewers: Viewer[] = [];
   const begun = Date.now();
   for (const rate of rates) {
-    // One after the other, and each first in turn: hls.js counts the parsing of the first segment as time of the line, and two
-    // pages that start at the same moment take it from each other, by chance (160 to 370 ms of 2 to 3 s).
+    // The pages start one after the other, and each kind is first in turn. hls.js counts the parsing of the first segment as time of the
+    // line. Two pages that start at the same moment take the processor from each other, by chance (160 to 370 ms of 2 to 3 s).
     const pair = new Map<string, Viewer>();
     for (const kind of viewers.length % 4 ? [...kinds].reverse() : kinds) {
       const line = lines[viewers.length + kinds.indexOf(kind)]!;

@@ -28,7 +28,7 @@ async function play(manifest: string, tracker: string, leave: string, how: strin
   return JSON.parse(await said(binary, args)) as Summary;
 }
 
-/** One like it that sends nothing right: a viewer of the lab, one bit of each of whose messages is wrong. Answers its peer ID when it has left. */
+/** Runs a viewer of the lab that sends nothing right: one bit of each message is wrong. Answers its peer ID when it has left. */
 export async function polluter(manifest: string, seconds: number): Promise<string> {
   const plan = { LeaveAfter: seconds * 1e9, Pollutes: 'all' };
   const order = JSON.stringify({ Manifest: manifest, Peers: true, Parts: true, Plan: plan });

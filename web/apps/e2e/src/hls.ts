@@ -61,7 +61,7 @@ export function playHls(options: PageOptions): void {
       at: performance.now(),
     });
   });
-  // In which order hls.js asked, at which estimate, and what it gave up: what a choice that was lost is understood by.
+  // In which order hls.js asked, at which estimate, and what it gave up. They show why it chose a rendition.
   // biome-ignore lint/suspicious/noExplicitAny: hls.js event data
   hls.on(Hls.Events.FRAG_LOADING, (_: string, { frag }: any) =>
     asked.push({

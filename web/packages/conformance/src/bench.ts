@@ -43,7 +43,7 @@ export interface Fault {
   times?: number;
 }
 
-/** What an origin answers with: all of it, or what there is, and the rest as it is made. */
+/** The body of an origin's answer: all of it at once, or pieces of it as they are made. */
 export type Body = Buffer | AsyncIterable<Buffer>;
 
 /** An HTTP origin on which viewers have a host name or port each, for the same paths. */

@@ -11,7 +11,7 @@ const patience = 8;
 /** Segments on their way at a time: the line does not idle while one ends and the next begins. */
 const atOnce = 2;
 const mostUpcoming = 32;
-/** How much is in hand, in durations of a part, for what does not have to come from the origin at once. */
+/** A file has no playhead. Unless its priority is high, parts are asked for as if so many durations of a part were in hand. */
 const hand = 10;
 
 interface Part {

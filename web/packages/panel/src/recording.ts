@@ -45,7 +45,7 @@ export const readRecording = (text: string): Step[] => {
 
 const short = (id = '') => id.slice(0, 8);
 
-/** What a step shows. Times are from the first one on, or from the step to when something is due. */
+/** The tables of a step. Moments of the past count from the first step, moments to come from this step. */
 export const tablesOf = ({ input, actions }: Step, first: Step): Table[] => {
   const seconds = (us: number, from: number) => `${((us - from) / 1e6).toFixed(1)} s`;
   const now = input.now_us;

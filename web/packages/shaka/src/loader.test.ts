@@ -92,7 +92,7 @@ describe('the plug-in', () => {
     };
     expect(await seen('v1/720p.m3u8?t=1', 'HLS')).toEqual(['https://a/film/v1/720p.m3u8?t=1', undefined]);
     expect(await seen('video/1', 'DASH')).toEqual(['https://a/film/master?v=2', 'video/1']);
-    // Of several periods, or places; and of a stream that has none.
+    // A stream of several periods or places has no one representation. Another stream has none at all.
     expect(await seen('a,b', 'DASH')).toEqual([undefined, undefined]);
     expect(await seen(null, 'DASH')).toEqual([undefined, undefined]);
     const list = await playback.request!.beside!(

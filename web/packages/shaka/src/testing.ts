@@ -35,7 +35,7 @@ type Real = ShakaLike & {
   polyfill: { installAll(): void };
 };
 
-/** Shaka looks for a page when it is loaded: what it looks at is there, and does nothing. */
+/** Loads Shaka, which looks for a page at once. The page here has what Shaka looks at, and does nothing. */
 function loadShaka(): Real {
   const ignore = () => {};
   const silent = { addEventListener: ignore, removeEventListener: ignore };

@@ -13,8 +13,8 @@ export class Receiver extends Host {
   }
 
   /**
-   * True: ask. Otherwise when to try again, or 0 while the window is full: then data say. A window that was full is so until a quarter
-   * of it is free, if that is more than a piece: a message then asks for what that has room for.
+   * True: ask. Otherwise when to try again, or 0 while the window is full: then data say. A window that was full counts as full until a
+   * quarter of it is free, if a quarter is more than a piece. One message then asks for all that fits into it.
    */
   mayRequest(now: number): true | number {
     const { window } = this.controller;

@@ -103,7 +103,7 @@ export function createLinks(o: LinksOptions): Links {
   let quiet = 0;
   let settings: LinkSettings | undefined;
   let stopped = false;
-  /** Until links may be made, the peers that were named, and what came from them. */
+  /** Peers that the tracker named before links may be made, and the signals that came from them. */
   let named: Introduce['peers'] | undefined = [];
   let kept: SignalIn[] = [];
   /** What the last failed attempts say about the network, while no link is open. */

@@ -56,19 +56,20 @@ const lateMs = 5_500;
 /** After joining: how long a first link may take. */
 const linkGraceMs = 4_000;
 /**
- * How long links and the engine's script wait after the manifest: for the first picture, which has machine and line to itself, and for a
- * buffer that is filled over a thin line (decision 0089). Then for the picture to be on screen.
+ * How long links and the engine's script wait after the manifest. They wait for the first picture, which has machine and line to itself.
+ * Over a thin line they wait until the buffer is filled (decision 0089).
  */
 const startupMs = 5_000;
 const fillMs = 30_000;
-/** How long they wait for a picture that is in hand: it does not come where the viewer has to start it. */
+/** How long they then wait for a picture that is in hand to be on screen: it never is where the viewer has to start the player. */
 const unseenMs = 1_000;
 const paintMs = 100;
 /** How long before that links are begun. */
 const prepareMs = 50;
-/** Offers that go out with a join that comes after the picture, and find their peers a round trip sooner than those that are introduced. */
+/** Offers that go out with a join after the picture. They find their peers a round trip sooner than offers to introduced peers. */
 const readyOffers = 2;
 const rejoinMs = 5_000;
+
 export function createMembership(o: TitleOptions, host: MembershipHost): Membership {
   const { manifest, environment, session, events, script } = o;
   const { clock } = environment;

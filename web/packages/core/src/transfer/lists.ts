@@ -37,9 +37,10 @@ export interface Lists {
 const mostBytes = 2 << 20;
 /** Of so many playlists the list is kept. */
 const mostLists = 8;
-/** Between two loads of one list, or half of a segment's duration; after one that brought nothing new, doubled each time; ms. */
-const everyMs = 2_000;
+/** Between two loads of one list: half of a segment's duration, within these bounds, ms. */
 const leastMs = 500;
+const everyMs = 2_000;
+/** The same after a load that brought nothing new: doubled with each further one, up to a bound, ms. */
 const restMs = 5_000;
 const mostRestMs = 600_000;
 /** So long the first load of a list is waited for. */

@@ -36,7 +36,7 @@ export interface Segment {
   disputed?: [Certificate, Certificate];
   /** The origin said that it is not to be stored: what it sends is played, and neither kept nor passed on. */
   unshared?: boolean;
-  /** Under which pieces were sent until then, and when that was: a peer that got one may still ask. */
+  /** The certificate of before the dispute, and when that began: a peer that got a piece under it may still ask for it. */
   formerly?: { certificate: Certificate; at: number };
   origin: 'idle' | 'running' | 'failed';
   abort?: AbortController;

@@ -50,8 +50,8 @@ const share = 32;
 /** A link that takes nothing for so long holds no other link up. */
 const stuckUs = 1_000_000;
 /**
- * Foreground that waits for so long while nothing goes out over its link is rejected as busy: the other side cannot tell a busy viewer from
- * one that does not want to send, and its stall time is a second or more (spec/peer-protocol.md, Uploads).
+ * Foreground that waits for so long while nothing goes out over its link is rejected as busy (spec/peer-protocol.md, Uploads). The other side
+ * cannot tell a busy viewer from one that does not want to send. Its stall time is a second or more.
  */
 const mostWaitUs = 500_000;
 

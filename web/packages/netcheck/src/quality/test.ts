@@ -77,8 +77,8 @@ function thin(rate: number | undefined, parts: number): number {
 }
 
 /**
- * The three streams of a test of so many seconds. A line that answers late (ms) has fewer messages a second, so that the window with
- * which SCTP begins does not hold them back; so has a thin one, whose queue they would fill.
+ * The three streams of a test of so many seconds. A line that answers late (ms) gets fewer messages a second: else the window with which
+ * SCTP begins would hold them back. A thin line gets fewer, too: else they would fill its queue.
  */
 export function runs(messages: number, seconds: number, answered: number, rates: Rates): Run[] {
   const interval = Math.max(leastInterval, Math.floor((seconds * 1e6) / messages));

@@ -28,7 +28,7 @@ export async function checkRelays({ greeting, options }: Examination): Promise<F
 
 type Answer = Awaited<ReturnType<typeof answers>>;
 
-/** A server that sees the address which the machine has raises no error, and that is all. */
+/** A STUN server that sees the machine's own address yields no candidate and no error: the search just completes. */
 const reached = (answer: Answer) => answer === 'complete' || typeof answer === 'object';
 
 async function relay(server: RTCIceServer & { urls: string }): Promise<Found> {
