@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -38,6 +40,12 @@ func (r results) value(k netstat.Kind, d netstat.Direction) (float64, error) {
 	}
 	return v, nil
 }
+
+// endedError is a check that had no result, or not all of it, and has said why.
+type endedError struct{ why string }
+
+// Error implements error.
+func (e *endedError) Error() string { return "the check: " + e.why }
 
 // runTerminal is `leeway probe run`.
 func runTerminal(ctx context.Context, _ *bench.Run, s *stage, p plan) (results, error) {
@@ -73,7 +81,11 @@ func runTerminal(ctx context.Context, _ *bench.Run, s *stage, p plan) (results, 
 		return results{}, fmt.Errorf("start the check: %w", err)
 	}
 	p.hear(io.TeeReader(told, &said)) // until it ends
-	if err := cmd.Wait(); err != nil {
+	err = cmd.Wait()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return results{}, &endedError{string(bytes.TrimSpace(said.Bytes()))}
+	}
+	if err != nil {
 		return results{}, fmt.Errorf("the check: %w: %s", err, bytes.TrimSpace(said.Bytes()))
 	}
 	var r results

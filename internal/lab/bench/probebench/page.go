@@ -111,11 +111,11 @@ func (p plan) await(ctx context.Context, words <-chan pageWord, ended <-chan err
 					return r, fmt.Errorf("results of the check: %w", err)
 				}
 				if channel.Channel != "" {
-					return r, fmt.Errorf("the page's data channel was %s: %s", channel.Channel, channel.Reason)
+					return r, &endedError{fmt.Sprintf("the page's data channel was %s: %s", channel.Channel, channel.Reason)}
 				}
 				return r, nil
 			default:
-				return r, fmt.Errorf("the check in the page: %s", w.Why)
+				return r, &endedError{w.Why}
 			}
 		case err := <-ended:
 			return r, fmt.Errorf("the browser ended by itself: %w", err)

@@ -66,10 +66,10 @@ func cases() []bench.Case {
 		list = append(list, beside(terminal, delay))
 	}
 	list = append(list, responsiveness(20*mbit, 20*ms), responsiveness(50*mbit, 50*ms))
-	list = append(list, reaching(terminal), far(terminal), crowd())
+	list = append(list, reaching(terminal), far(terminal), lossy(terminal), crowd())
 	list = append(list, sharedLines()...)
 	for _, c := range []checker{chromium, firefox} {
-		b := []bench.Case{baselines(c), loaded(c), capacity(c, 20*mbit), channelDelay(c, 0), channelDelay(c, 10*ms), givesWay(c, 5*mbit, 50*ms), givesWay(c, 20*mbit, 50*ms), reaching(c), far(c), responsivenessOfPage(c, 20*mbit, 20*ms)}
+		b := []bench.Case{baselines(c), loaded(c), capacity(c, 20*mbit), channelDelay(c, 0), channelDelay(c, 10*ms), givesWay(c, 5*mbit, 50*ms), givesWay(c, 20*mbit, 50*ms), reaching(c), far(c), lossy(c), responsivenessOfPage(c, 20*mbit, 20*ms)}
 		for _, delay := range []time.Duration{0, 10 * ms, 20 * ms} {
 			b = append(b, beside(c, delay))
 		}

@@ -2,6 +2,7 @@ package probebench
 
 import (
 	"context"
+	"errors"
 	"math"
 	"reflect"
 	"slices"
@@ -87,17 +88,19 @@ func TestAwaitTakesResultsOrSaysWhy(t *testing.T) {
 	for _, c := range []struct {
 		word pageWord
 		want string
+		said bool // by the check itself
 	}{
-		{pageWord{Type: "results", Results: []byte(`{"figures":[{"name":"loss","direction":"down","value":0.25}]}`)}, ""},
-		{pageWord{Type: "results", Results: []byte(`[]`)}, "results of the check"},
-		{pageWord{Type: "failed", Why: "no way"}, "no way"},
+		{pageWord{Type: "results", Results: []byte(`{"figures":[{"name":"loss","direction":"down","value":0.25}]}`)}, "", false},
+		{pageWord{Type: "results", Results: []byte(`[]`)}, "results of the check", false},
+		{pageWord{Type: "results", Results: []byte(`{"channel":"blocked","channel_reason":"no UDP"}`)}, "no UDP", true},
+		{pageWord{Type: "failed", Why: "no way"}, "no way", true},
 	} {
 		words := make(chan pageWord, 2)
 		words <- pageWord{Type: "phase", Phase: netcheck.Download}
 		words <- c.word
 		r, err := plan{}.await(context.Background(), words, nil)
 		if c.want != "" {
-			if err == nil || !strings.Contains(err.Error(), c.want) {
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, new(*endedError)) != c.said {
 				t.Errorf("%s: %v", c.word.Type, err)
 			}
 			continue
