@@ -166,15 +166,24 @@ const transfers = (results, { columns, rows, efficiency }) => {
   return { text: sections.join('\n\n'), picture };
 };
 
+/** The different values of results, for a sentence. */
+const different = (all, of) => [...new Set(all.map(of))].sort().join(', ');
+
+/** With what results were measured, and when. */
+const measuredWith = (all) => {
+  const set = (of) => different(all, of);
+  return `Commits ${set(({ machine }) => machine.commit || 'not noted')}; recorded ${set(({ recorded }) => recorded?.date ?? 'without a date')}; ${set(({ machine: m }) => `${m.cpu}, ${m.cores} cores (shared), Linux ${m.kernel}, ${m.go}, ${(m.browsers ?? []).join(', ')}`)}.`;
+};
+
 /** Where the figures of `leeway-lab bench peers` come from. */
 const origin = (results) => {
   const all = [...results.values()].filter(({ bench }) => bench === 'peers');
   if (all.length === 0) return 'Nothing was measured yet.';
-  const set = (of) => [...new Set(all.map(of))].sort().join(', ');
+  const set = (of) => different(all, of);
   const busy = all.filter(({ certified }) => !certified).length;
   return [
     `${all.length} cases; runs of a case: ${set(({ runs }) => runs)}; links or transfers in a run: 10 and 5 unless a row of [the appendix](benchmarks/appendix.md) says otherwise.`,
-    `Commits ${set(({ machine }) => machine.commit || 'not noted')}; recorded ${set(({ recorded }) => recorded.date)}; ${set(({ machine: m }) => `${m.cpu}, ${m.cores} cores (shared), Linux ${m.kernel}, ${m.go}, ${m.browsers.join(', ')}`)}.`,
+    measuredWith(all),
     `${busy} of these cases are marked ${unsure}: the machine did other work beside them, and had less than 15 % of its processors to spare in each run, or packets were late. Such times are too long by an unknown part, and nothing is claimed from them.`,
   ].join(' ');
 };
@@ -186,16 +195,19 @@ const inPapersUnit = (f) => {
   return { ...f, unit, median: f.median * factor, min: f.min * factor, max: f.max * factor };
 };
 
-const others = (results, { heading, about, rows }) =>
-  [
+const others = (results, { heading, about, rows }) => {
+  const all = [...new Set(rows.map(([, , , name]) => results.get(name)).filter(Boolean))];
+  return [
     `## ${heading}`,
     about,
+    ...(all.length > 0 ? [measuredWith(all)] : []),
     table(['', 'what', 'paper', 'ours', 'case'], rows.map(([id, what, paper, name, figure, unit]) => {
       const found = look(results, name, figure);
       const f = found && inPapersUnit(found);
       return [id, what, paper, f ? `${cell(f)} ${f.unit || unit}`.trim() : nothing, f ? `\`${name}\`` : ''];
     })),
   ].join('\n\n');
+};
 
 /** The page, and its pictures by their paths. */
 export function papers(results, heikkinen, rest) {
