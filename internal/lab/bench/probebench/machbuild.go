@@ -3,6 +3,7 @@ package probebench
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -19,10 +20,33 @@ const (
 	// machVariable names a program that is built already, sourceVariable another place of the repository.
 	machVariable   = "LEEWAY_MACH"
 	sourceVariable = "LEEWAY_MACH_SOURCE"
-	// machNetwork is the file with what is changed.
-	machNetwork = "crates/nq-tokio-network/src/lib.rs"
-	machWait    = time.Hour
+	machWait       = time.Hour
 )
+
+// machChange is a line of mach that is not as it was published.
+type machChange struct{ file, was, is string }
+
+// machChanges are all of them (decision 104, docs/experiments/responsiveness.md).
+var machChanges = []machChange{
+	// Its connections have Nagle's algorithm, with which a small request waits a round trip that browsers, curl and Go do not wait.
+	{"crates/nq-tokio-network/src/lib.rs", "set_nodelay(false)", "set_nodelay(true)"},
+	// It adds a connection to its load each second interval, where the draft does each.
+	{"crates/nq-rpm/src/lib.rs", "&& interval % 2 == 0", ""},
+	// It has one probe on its way, and five values of each kind in four intervals on a slow line. Now it has one for each connection of
+	// its load. They begin with these: many at the start, when answers come soon, would take all connections that an address may have.
+	{
+		"crates/nq-rpm/src/lib.rs", "self.new_load_generating_connection(event_tx, env, shutdown)?;",
+		"self.new_load_generating_connection(event_tx.clone(), env, shutdown.clone())?; self.send_foreign_probe(event_tx, env, shutdown)?;",
+	},
+	// It keeps ⌊0.95·n⌋ of n values, and so leaves out one of five, where the draft wants the largest twentieth to be left out.
+	{"crates/nq-stats/src/lib.rs", "(samples.len() as f64 * percentile) as usize;", "(samples.len() as f64 * percentile).ceil() as usize;"},
+}
+
+// machName is the program's in the cache: another one for other changes.
+func machName(changes []machChange) string {
+	sum := sha256.Sum256(fmt.Append(nil, changes))
+	return fmt.Sprintf("mach-%s-%x", machCommit[:12], sum[:4])
+}
 
 // machProgram gives the path of the program, and builds it where it is not there yet.
 func machProgram(ctx context.Context) (string, error) {
@@ -33,7 +57,7 @@ func machProgram(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(cache, "leeway", "mach-"+machCommit[:12])
+	program := filepath.Join(cache, "leeway", machName(machChanges))
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
@@ -78,16 +102,10 @@ func buildMach(ctx context.Context, source, program string) (err error) {
 	if err := run("git", "checkout", "--quiet", machCommit); err != nil {
 		return err
 	}
-	path := filepath.Join(folder, filepath.FromSlash(machNetwork))
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if text, err = sendAtOnce(text); err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		return err
+	for _, c := range machChanges {
+		if err := c.apply(folder); err != nil {
+			return err
+		}
 	}
 	if err := run("cargo", "fetch", "--locked"); err != nil {
 		return fmt.Errorf("what it is made of cannot be fetched, which takes a network that reaches cargo's registry: %w", err)
@@ -108,12 +126,15 @@ func buildMach(ctx context.Context, source, program string) (err error) {
 	return os.Rename(program+".new", program)
 }
 
-// sendAtOnce is the one change to mach: its connections have Nagle's algorithm, with which a small request waits a round trip that
-// browsers, curl and Go do not wait.
-func sendAtOnce(text []byte) ([]byte, error) {
-	waits, sends := []byte("set_nodelay(false)"), []byte("set_nodelay(true)")
-	if n := bytes.Count(text, waits); n != 1 {
-		return nil, fmt.Errorf("%s has %q %d times and not once", machNetwork, waits, n)
+// apply changes the file below a folder.
+func (c machChange) apply(folder string) error {
+	path := filepath.Join(folder, filepath.FromSlash(c.file))
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
 	}
-	return bytes.Replace(text, waits, sends, 1), nil
+	if n := bytes.Count(text, []byte(c.was)); n != 1 {
+		return fmt.Errorf("%s has %q %d times and not once", c.file, c.was, n)
+	}
+	return os.WriteFile(path, bytes.Replace(text, []byte(c.was), []byte(c.is), 1), 0o600)
 }

@@ -3,18 +3,45 @@ package probebench
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
+// TestMachIsChangedInOnePlace: a line that is not there, or more than once, is not taken for the one that is meant.
 func TestMachIsChangedInOnePlace(t *testing.T) {
-	got, err := sendAtOnce([]byte("tcp.set_nodelay(false).unwrap();"))
-	if err != nil || string(got) != "tcp.set_nodelay(true).unwrap();" {
-		t.Errorf("%s, %v", got, err)
+	for i, c := range machChanges {
+		folder := t.TempDir()
+		path := filepath.Join(folder, filepath.FromSlash(c.file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"", "a " + c.is, c.was + c.was} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.apply(folder); err == nil {
+				t.Errorf("change %d takes %q", i, text)
+			}
+		}
+		if err := os.WriteFile(path, []byte("a "+c.was+" b"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.apply(folder); err != nil {
+			t.Error(err)
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != "a "+c.is+" b" {
+			t.Errorf("change %d gives %q, %v", i, got, err)
+		}
 	}
-	for _, text := range []string{"", "tcp.set_nodelay(true)", "a.set_nodelay(false); b.set_nodelay(false)"} {
-		if _, err := sendAtOnce([]byte(text)); err == nil {
-			t.Errorf("%q is taken", text)
+}
+
+// TestAnotherMachHasAnotherName: one that was built with other changes is not taken.
+func TestAnotherMachHasAnotherName(t *testing.T) {
+	name := machName(machChanges)
+	for i := range machChanges {
+		if machName(slices.Delete(slices.Clone(machChanges), i, i+1)) == name {
+			t.Errorf("the name is the same without change %d", i)
 		}
 	}
 }
@@ -50,7 +77,7 @@ func TestMachIsTheOneNamedOrTheOneBuilt(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "leeway-mach-*")); len(left) > 0 {
 		t.Errorf("%v is left", left)
 	}
-	built := filepath.Join(dir, "leeway", "mach-"+machCommit[:12])
+	built := filepath.Join(dir, "leeway", machName(machChanges))
 	if err := os.MkdirAll(filepath.Dir(built), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func machMissing(ctx context.Context) error {
 func responsiveness(rate int64, rtt time.Duration) bench.Case {
 	return bench.Case{
 		Name: fmt.Sprintf("rpm/%dm-%dms", rate/mbit, rtt.Milliseconds()),
-		About: fmt.Sprintf("Responsiveness on %d Mbit/s and %d ms, TLS: with requests on the load, the mean of %d tests beside that of as many of mach (Cloudflare) in turn, whose test ends as the draft has it, and (own) as it ends by itself; with round-trip times, beside packets that are sent there and back meanwhile. The larger error of both ways.",
+		About: fmt.Sprintf("Responsiveness on %d Mbit/s and %d ms, TLS: with requests on the load, the mean of %d tests beside that of as many of mach (Cloudflare, with as many probes as the draft wants) in turn, whose test ends as the draft has it, and (own) as it ends by itself; with round-trip times, beside packets that are sent there and back meanwhile. The larger error of both ways.",
 			rate/mbit, rtt.Milliseconds(), machRounds),
 		Extra: true,
 		Needs: machMissing,
@@ -56,7 +56,7 @@ func responsiveness(rate int64, rtt time.Duration) bench.Case {
 						return nil, err
 					}
 					draft, own := byDraft(theirs[d]), byMach(theirs[d])
-					r.Logf("  %s: %.0f round trips a minute; mach %.0f, by itself %.0f; its intervals:%s", d, v, draft, own, figuresOf(theirs[d]))
+					r.Logf("  %s: %.0f round trips a minute, confidence %s; mach %.0f, by itself %.0f; its intervals:%s", d, v, got.Confidence[d], draft, own, figuresOf(theirs[d]))
 					values["rpm_"+string(d)] += v / machRounds
 					values["mach_rpm_"+string(d)] += draft / machRounds
 					values["mach_own_rpm_"+string(d)] += own / machRounds
@@ -113,7 +113,8 @@ func figuresOf(list []machInterval) (text string) {
 }
 
 // mach is what the other implementation says of its intervals, from the client's host. It never takes its figures to be at rest (--std),
-// so that its test lasts until its time is over: when it would end by itself, and when by the draft, is in the intervals.
+// so that its test lasts until its time is over: when it would end by itself, and when by the draft, is in the intervals. Its time is
+// 12 s, for the server ends what it loads with after 13.
 func (s *stage) mach(ctx context.Context) (map[netstat.Direction][]machInterval, error) {
 	program, err := machProgram(ctx)
 	if err != nil {
