@@ -6,18 +6,9 @@
 
 import { bench } from 'vitest';
 import { dataHeader } from '../protocol/peer.ts';
-import { join, Line, Store, Thread, Time, Wire } from '../testing/line.ts';
+import { join, Line, Store, Thread, Time, tasks, Wire } from '../testing/line.ts';
 import { createBackground } from './background.ts';
 import { backgroundHeader, backgroundType } from './message.ts';
-
-/** Tasks of a thread, ms, between two bounds. */
-const tasks = (seed: number, low: number, high: number): number[] => {
-  let state = seed;
-  return Array.from({ length: 97 }, () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.round(low + ((high - low) * state) / 2 ** 32);
-  });
-};
 
 interface Scene {
   mbit: number;
@@ -35,17 +26,6 @@ interface Scene {
   /** How long it is measured, s. */
   seconds?: number;
 }
-
-/** Has another flow take a part of a line for so many seconds. */
-const crowdOut = (time: Time, line: Line, seconds: number) => {
-  const until = time.now() + seconds * 1000;
-  const next = () => {
-    if (time.now() >= until) return;
-    line.pass(line.rate * 0.7 * 0.005);
-    time.setTimer(next, 5);
-  };
-  next();
-};
 
 /** Gives a store so many bytes each half second, on the thread of its page. `came` hears how much payload has come in all. */
 const bursts = (time: Time, page: Thread, store: Store, bytes: number, wake: () => void) => {
@@ -105,7 +85,7 @@ const play = (scene: Scene, seed: number, sends: boolean) => {
   if (far) threads[1].work(tasks(seed + 9, far[0], far[1]), far[2]);
   if (burst) sent = bursts(time, from, store, burst, () => lane.wake());
   time.pass(3_000);
-  crowdOut(time, line, crowd);
+  line.crowd(0.7, crowd);
   time.pass(crowd * 1000);
   [came, plain] = [0, 0];
   sent?.took.splice(0);

@@ -130,6 +130,15 @@ export class Thread {
     };
 }
 
+/** Tasks of a thread, ms, between two bounds. */
+export const tasks = (seed: number, low: number, high: number): number[] => {
+  let state = seed;
+  return Array.from({ length: 97 }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.round(low + ((high - low) * state) / 2 ** 32);
+  });
+};
+
 /** A bottleneck of so many bytes per second. */
 export class Line {
   free = 0;
@@ -145,6 +154,17 @@ export class Line {
   pass(bytes: number): number {
     this.free = Math.max(this.free, this.time.now()) + (bytes / this.rate) * 1000;
     return this.free - this.time.now();
+  }
+
+  /** Has another flow take a part of it for so many seconds. */
+  crowd(part: number, seconds: number): void {
+    const until = this.time.now() + seconds * 1000;
+    const next = () => {
+      if (this.time.now() >= until) return;
+      this.pass(this.rate * part * 0.005);
+      this.time.setTimer(next, 5);
+    };
+    next();
   }
 }
 
