@@ -105,6 +105,24 @@ var scripts = []struct {
 		}
 		s.run(4 * second)
 	}},
+	{"late alarms", "Foreground on 2 Mbit/s and 4 ms beside TCP that ends. Alarms ring late now and then: that is no time without anything to send, so the ceiling rises.", func(t *tape) {
+		s, l := road{"", 2, 4_000, 20_000}.open(15)
+		h := t.host(s)
+		h.link(0, l, 2_000)
+		t.do(0, "eager", 0, 1)
+		tcp := s.rival(1, l, 2_000)
+		s.at(second/2, tcp.pump)
+		s.at(3*second/2, func() { tcp.on = false })
+		all := h.links
+		for at := 3 * second / 2; at < 3*second; at += 60_000 {
+			s.at(int64(at), func() { h.links = nil })
+			s.at(int64(at)+25_000, func() {
+				h.links = all
+				h.pump()
+			})
+		}
+		s.run(3 * second)
+	}},
 	{"what goes out besides", "Foreground on 1 Mbit/s; a download begins, and what acknowledges it has a third of the line: the messages leave it room.", func(t *tape) {
 		s, l := road{"", 1, 60_000, 40_000}.open(12)
 		t.host(s).link(0, l, 30_000)
