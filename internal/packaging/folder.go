@@ -125,7 +125,7 @@ func (p *Packager) Old(file string) ([]byte, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err == nil && info.Size() > certificate.MaxListSize {
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > certificate.MaxListSize) {
 		return nil, nil // it is no list; it is written anew
 	}
 	if err != nil {

@@ -35,6 +35,9 @@ const (
 // ErrMaster is a playlist that lists other playlists. It has no list.
 var ErrMaster = errors.New("it lists other playlists and no segments")
 
+// errNoFile is a pipe, a socket or a folder where a file should be: reading it may wait for ever.
+var errNoFile = errors.New("it is no regular file")
+
 // Settings say what is signed, by which key, under which names.
 type Settings struct {
 	Site    *site.Site
@@ -107,6 +110,9 @@ func (p *Packager) text(file string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !info.Mode().IsRegular() {
+		return nil, errNoFile
+	}
 	if info.Size() > playlist.MaxBytes {
 		return nil, fmt.Errorf("it has %d bytes; a playlist has at most %d", info.Size(), playlist.MaxBytes)
 	}
@@ -116,6 +122,7 @@ func (p *Packager) text(file string) ([]byte, error) {
 // spans lists what a list is about, in the playlist's order. A segment that stands in it twice is signed once.
 func (p *Packager) spans(media *playlist.Listed, pl *Plan, one *sheet) {
 	files := map[string]fs.FileInfo{} // nil: it is not there
+	read := map[string]int64{}
 	seen := map[segment.Name]bool{}
 	for _, s := range media.Segments {
 		file, ok := p.file(s.Path)
@@ -138,12 +145,19 @@ func (p *Packager) spans(media *playlist.Listed, pl *Plan, one *sheet) {
 			continue
 		}
 		parts := cut(s, file, info)
-		if len(parts) == 0 {
-			pl.Unsaid++
+		for _, part := range parts {
+			read[file] += part.length
+		}
+		if len(parts) == 0 || read[file] > mostReads*info.Size() {
+			pl.Unsaid++ // ranges that overlap without end: each would be read and hashed
+			continue
 		}
 		one.spans = append(one.spans, parts...)
 	}
 }
+
+// mostReads is how often a file is read for one playlist, at most: no packager's ranges overlap, but for an initialization segment's.
+const mostReads = 2
 
 // cut is the segment, or the virtual segments of an object that is too long; nothing where it cannot be shared.
 func cut(s playlist.Entry, file string, info fs.FileInfo) []span {

@@ -110,6 +110,11 @@ func (p *Packager) index(rep *playlist.Representation, x playlist.Index) error {
 	if !ok {
 		return fmt.Errorf("the index of %s is of another site or folder", rep.Name)
 	}
+	if info, err := p.Root.Stat(file); err != nil {
+		return err
+	} else if !info.Mode().IsRegular() {
+		return fmt.Errorf("the index of %s: %w", rep.Name, errNoFile)
+	}
 	f, err := p.Root.Open(file)
 	if err != nil {
 		return err
