@@ -13,7 +13,9 @@ const (
 	maxStreamsAll = 32
 	maxRefused    = 32      // runs, before the connection ends
 	maxRecorded   = 1 << 20 // messages of the streams that are recorded, of all connections
-	maxSaid       = 4 << 20 // bytes of control messages that a client does not read
+	// maxRecordedOne are those of an address: a quarter, which is four connections with as much as each may have.
+	maxRecordedOne = maxRecorded / 4
+	maxSaid        = 4 << 20 // bytes of control messages that a client does not read
 )
 
 // lineSession is a test on a line. It is what the line tells its events.
@@ -290,7 +292,7 @@ func (x *lineSession) admitStream(r quality.Run) (s *stream, code quality.Code, 
 	switch code, text := x.placeFor(r.Stream); {
 	case code != "":
 		return nil, code, text
-	case r.Direction != quality.Down && !x.server.remember(r.Messages):
+	case r.Direction != quality.Down && !x.server.remember(x.network, r.Messages):
 		return nil, quality.CodeLimit, "the server records as much as it may; come back in a moment"
 	}
 	s = newStream(x, r)
@@ -302,7 +304,7 @@ func (x *lineSession) admitStream(r quality.Run) (s *stream, code quality.Code, 
 // leave gives back the place of a stream.
 func (x *lineSession) leave(s *stream) {
 	if s.Direction != quality.Down {
-		x.server.forget(s.Messages)
+		x.server.forget(x.network, s.Messages)
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

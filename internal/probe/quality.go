@@ -172,19 +172,31 @@ func (s *Server) opened(network netip.Prefix) {
 	}
 }
 
-// remember takes room for the record of a stream; false: all connections together have as much as they may.
-func (s *Server) remember(messages int64) bool {
+// records count the messages that records of streams have room for.
+type records struct {
+	all      int64
+	networks map[netip.Prefix]int64
+}
+
+// remember takes room for the record of a stream of a network; false: that, or all together, have as much as they may.
+func (s *Server) remember(network netip.Prefix, messages int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.recorded+messages > maxRecorded {
+	r := &s.recorded
+	if r.all+messages > maxRecorded || r.networks[network]+messages > maxRecordedOne {
 		return false
 	}
-	s.recorded += messages
+	r.all += messages
+	r.networks[network] += messages
 	return true
 }
 
-func (s *Server) forget(messages int64) {
+func (s *Server) forget(network netip.Prefix, messages int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recorded -= messages
+	r := &s.recorded
+	r.all -= messages
+	if r.networks[network] -= messages; r.networks[network] == 0 {
+		delete(r.networks, network)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"strings"
 	"sync"
@@ -215,7 +216,7 @@ func TestAClientMayWaitForLateMessages(t *testing.T) {
 // TestRecordsAreBounded: all connections together record so many messages.
 func TestRecordsAreBounded(t *testing.T) {
 	inAir(t, Config{}, &testkit.Air{}, func(t *testing.T, w *airWorld) {
-		w.server.recorded = maxRecorded - 10
+		w.server.recorded.all = maxRecorded - 10
 		r := w.raw()
 		r.run(t, quality.Run{Stream: 1, Direction: quality.Up, Messages: 11, Interval: 1000, Size: 16})
 		r.run(t, quality.Run{Stream: 2, Direction: quality.Both, Messages: 10, Interval: 1000, Size: 16})
@@ -226,10 +227,33 @@ func TestRecordsAreBounded(t *testing.T) {
 		}
 		r.Close()
 		w.server.ended.Wait()
-		if w.server.recorded != maxRecorded-10 {
-			t.Errorf("%d messages are recorded", w.server.recorded)
+		if r := w.server.recorded; r.all != maxRecorded-10 || len(r.networks) > 0 {
+			t.Errorf("%d messages are recorded, of %d networks", r.all, len(r.networks))
 		}
 	})
+}
+
+// TestRecordsOfAnAddressLeaveRoomForOthers: as many connections as an address may have, each with streams that are as long as may be.
+func TestRecordsOfAnAddressLeaveRoomForOthers(t *testing.T) {
+	s, err := New(Config{Upgrade: func(http.ResponseWriter, *http.Request) (Socket, error) { return nil, errDraining }, Offers: func(*http.Request) bool { return false }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("198.51.100.1/32")
+	taken := int64(0)
+	for range s.cfg.MaxPerAddress * maxStreams {
+		if s.remember(one, quality.MaxMessages) {
+			taken += quality.MaxMessages
+		}
+	}
+	if taken != maxRecordedOne || !s.remember(other, quality.MaxMessages) {
+		t.Errorf("one address has %d of %d, and there is none left for another", taken, maxRecorded)
+	}
+	s.forget(one, taken)
+	s.forget(other, quality.MaxMessages)
+	if r := s.recorded; r.all != 0 || len(r.networks) != 0 {
+		t.Errorf("%+v is left", r)
+	}
 }
 
 // TestQualityPaysForItsBytes: a stream ends when its address has used up its day.

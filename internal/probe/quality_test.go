@@ -159,8 +159,8 @@ func TestQualityIsExact(t *testing.T) {
 		}
 		l.Close()
 		w.ends(qualityTest, endComplete, 1)
-		if w.server.recorded != 0 || len(w.server.halfOpen) != 0 {
-			t.Errorf("%d messages are recorded, half-open %v", w.server.recorded, w.server.halfOpen)
+		if w.server.recorded.all != 0 || len(w.server.halfOpen) != 0 {
+			t.Errorf("%+v are recorded, half-open %v", w.server.recorded, w.server.halfOpen)
 		}
 		if got := w.metrics.Value(mBytes, "up"); got < messages*700 {
 			t.Errorf("%v bytes up are counted", got)

@@ -37,7 +37,7 @@ type Server struct {
 	addresses map[netip.Prefix]int         // guarded by mu: tests, by network
 	bytes     access.Buckets[netip.Prefix] // guarded by mu: what a network has used of a day's bytes
 	halfOpen  map[netip.Prefix]int         // guarded by mu: connections of quality tests that are not open yet
-	recorded  int64                        // guarded by mu: messages that records have room for
+	recorded  records                      // guarded by mu
 	http2     places                       // guarded by mu: connections of HTTP/2
 }
 
@@ -49,6 +49,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		cfg: cfg, payload: make([]byte, 2*largestMessage), mux: http.NewServeMux(),
 		running: map[*test]struct{}{}, addresses: map[netip.Prefix]int{}, halfOpen: map[netip.Prefix]int{}, began: time.Now(), http2: places{networks: map[netip.Prefix]int{}},
+		recorded: records{networks: map[netip.Prefix]int64{}},
 		bytes: access.Buckets[netip.Prefix]{
 			Rate: float64(cfg.DailyBytes) / (24 * time.Hour).Seconds(), Burst: float64(cfg.DailyBytes), Most: maxNetworks,
 		},
