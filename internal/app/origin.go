@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path"
 	"strings"
@@ -182,7 +183,8 @@ func (o *origin) serve(w http.ResponseWriter, r *http.Request, client string) {
 		http.NotFound(out, r)
 		return
 	}
-	if status := o.reloads.hold(r.Context(), name, r.URL.Query()); status != http.StatusOK {
+	from, _ := netip.ParseAddrPort(r.RemoteAddr) // those of no address share
+	if status := o.reloads.hold(r.Context(), from.Addr(), name, r.URL.Query()); status != http.StatusOK {
 		http.Error(out, "The playlist or part is not there: see _HLS_msn, _HLS_part and EXT-X-PRELOAD-HINT in RFC 8216bis.", status)
 		return
 	}

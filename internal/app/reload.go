@@ -3,29 +3,33 @@ package app
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"path"
 	"strconv"
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 const (
-	// maxReloads bounds the requests that wait for a playlist or a part to come.
-	maxReloads = 1024
+	// maxReloads bounds the requests that wait for a playlist or a part to come, and maxReloadsOne those of an address.
+	maxReloads    = 1024
+	maxReloadsOne = maxReloads / 4
 	// reloadTargets is how many target durations a request waits (RFC 8216bis, section 6.2.5.2).
 	reloadTargets = 3
 )
 
 // reloads has requests of players wait for what low-latency playlists do not list yet. The zero value is ready.
 type reloads struct {
-	mu      sync.Mutex
-	lists   map[string]*nextPart // guarded by mu: by file
-	hints   map[string]string    // guarded by mu: playlist of the file that is hinted at
-	news    chan struct{}        // guarded by mu: closed when a playlist has come
-	waiting int                  // guarded by mu
+	mu       sync.Mutex
+	lists    map[string]*nextPart // guarded by mu: by file
+	hints    map[string]string    // guarded by mu: playlist of the file that is hinted at
+	news     chan struct{}        // guarded by mu: closed when a playlist has come
+	waiting  int                  // guarded by mu
+	networks map[netip.Prefix]int // guarded by mu: of those that wait
 }
 
 // nextPart is what a playlist lists next.
@@ -59,7 +63,7 @@ func (r *reloads) listed(file string, media *playlist.Media) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lists == nil {
-		r.lists, r.hints = map[string]*nextPart{}, map[string]string{}
+		r.lists, r.hints, r.networks = map[string]*nextPart{}, map[string]string{}, map[netip.Prefix]int{}
 	}
 	if old := r.lists[file]; old != nil {
 		delete(r.hints, old.hint)
@@ -89,8 +93,8 @@ func (r *reloads) tell() {
 	}
 }
 
-// hold waits until a request can be answered. It returns the status of a request that cannot.
-func (r *reloads) hold(ctx context.Context, file string, query url.Values) int {
+// hold waits until a request of a client can be answered. It returns the status of a request that cannot.
+func (r *reloads) hold(ctx context.Context, client netip.Addr, file string, query url.Values) int {
 	there, of, status := r.condition(file, query)
 	if there == nil {
 		return status
@@ -100,11 +104,18 @@ func (r *reloads) hold(ctx context.Context, file string, query url.Values) int {
 	if there(r.lists[of]) {
 		return http.StatusOK
 	}
-	if r.waiting >= maxReloads {
+	network := access.Network(client)
+	if r.waiting >= maxReloads || r.networks[network] >= maxReloadsOne {
 		return http.StatusServiceUnavailable
 	}
 	r.waiting++
-	defer func() { r.waiting-- }()
+	r.networks[network]++
+	defer func() {
+		r.waiting--
+		if r.networks[network]--; r.networks[network] == 0 {
+			delete(r.networks, network)
+		}
+	}()
 	late := time.NewTimer(reloadTargets * r.lists[of].target)
 	defer late.Stop()
 	for !there(r.lists[of]) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"sync"
 	"testing"
@@ -59,7 +60,7 @@ func TestReloadsWait(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := make(chan int, 1)
-				go func() { got <- r.hold(t.Context(), c.file, query) }()
+				go func() { got <- r.hold(t.Context(), netip.Addr{}, c.file, query) }()
 				synctest.Wait()
 				if waits := len(got) == 0; waits != c.waits {
 					t.Errorf("it waits: %v", waits)
@@ -89,19 +90,19 @@ func TestReloadsAreBounded(t *testing.T) {
 		query := url.Values{"_HLS_msn": {"10"}}
 		var mu sync.Mutex
 		answers := map[int]int{}
-		hold := func(ctx context.Context) {
-			status := r.hold(ctx, "index.m3u8", query)
+		hold := func(ctx context.Context, n int) {
+			status := r.hold(ctx, addressOf(n%8), "index.m3u8", query)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[status]++
 		}
 		var wg sync.WaitGroup
-		for range maxReloads / 2 {
-			wg.Go(func() { hold(ctx) })
-			wg.Go(func() { hold(t.Context()) })
+		for i := range maxReloads / 2 {
+			wg.Go(func() { hold(ctx, i) })
+			wg.Go(func() { hold(t.Context(), i) })
 		}
 		synctest.Wait()
-		if status := r.hold(t.Context(), "index.m3u8", query); status != http.StatusServiceUnavailable {
+		if status := r.hold(t.Context(), addressOf(9), "index.m3u8", query); status != http.StatusServiceUnavailable {
 			t.Errorf("one too many: %d", status)
 		}
 		begin := time.Now()
@@ -116,6 +117,30 @@ func TestReloadsAreBounded(t *testing.T) {
 		wg.Wait()
 		if d := time.Since(begin); d != 3*2*time.Second || answers[503] != maxReloads {
 			t.Errorf("the others waited %v: %v", d, answers)
+		}
+	})
+}
+
+func addressOf(n int) netip.Addr { return netip.AddrFrom4([4]byte{192, 0, 2, byte(n)}) }
+
+// TestReloadsOfAnAddressLeaveRoomForOthers: one client has as many requests wait as it can.
+func TestReloadsOfAnAddressLeaveRoomForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r reloads
+		r.listed("index.m3u8", published(t, 10, 2))
+		query := url.Values{"_HLS_msn": {"10"}}
+		var wg sync.WaitGroup
+		for range maxReloads {
+			wg.Go(func() { r.hold(t.Context(), addressOf(1), "index.m3u8", query) })
+		}
+		synctest.Wait()
+		status := make(chan int, 1)
+		wg.Go(func() { status <- r.hold(t.Context(), addressOf(2), "index.m3u8", query) })
+		synctest.Wait()
+		r.listed("index.m3u8", published(t, 11, 0))
+		wg.Wait()
+		if got := <-status; got != http.StatusOK || len(r.networks) != 0 {
+			t.Errorf("another client is answered %d; %d networks wait", got, len(r.networks))
 		}
 	})
 }
