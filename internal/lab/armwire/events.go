@@ -112,7 +112,7 @@ func (b *StatisticsBody) check() *Error {
 	if b.At <= 0 {
 		return badField("at_us", "not a time")
 	}
-	if len(b.Delays.Setup)+len(b.Delays.Chunk) > MaxMessage/2 {
+	if len(b.Delays.Setup)+len(b.Delays.Chunk)+len(b.Delays.Start) > MaxMessage/2 {
 		return badField("delays", "too large")
 	}
 	return nil

@@ -1,6 +1,11 @@
 package load
 
 import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/binary"
+	"io"
 	"sync"
 	"time"
 
@@ -61,14 +66,35 @@ func decodeHistogram(text string) (*hdrhistogram.Histogram, *armwire.Error) {
 	if len(text) > mostEncoded {
 		return nil, armwire.Fail(armwire.BadField, "a histogram of %d bytes", len(text))
 	}
+	least, most, figures, err := shapeOf(text)
+	if err != nil {
+		return nil, armwire.Fail(armwire.BadField, "histogram: %v", err)
+	}
+	if least != 1 || most != longestDelay.Microseconds() || figures != digits {
+		return nil, armwire.Fail(armwire.BadField, "a histogram from %d to %d of %d digits", least, most, figures)
+	}
 	h, err := hdrhistogram.Decode([]byte(text))
 	if err != nil {
 		return nil, armwire.Fail(armwire.BadField, "histogram: %v", err)
 	}
-	if h.HighestTrackableValue() != longestDelay.Microseconds() || h.SignificantFigures() != digits {
-		return nil, armwire.Fail(armwire.BadField, "a histogram to %d of %d digits", h.HighestTrackableValue(), h.SignificantFigures())
-	}
 	return h, nil
+}
+
+// shapeOf reads the header of a histogram (V2, compressed): its range and its digits. They say how much memory the whole takes, up to 50 MB.
+func shapeOf(text string) (least, most int64, figures int32, err error) {
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	z, err := zlib.NewReader(bytes.NewReader(raw[min(8, len(raw)):])) // behind the cookie and the length
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	var header [32]byte // cookie, length, offset, digits, least, most
+	if _, err := io.ReadFull(z, header[:]); err != nil {
+		return 0, 0, 0, err
+	}
+	return int64(binary.BigEndian.Uint64(header[16:])), int64(binary.BigEndian.Uint64(header[24:])), int32(binary.BigEndian.Uint32(header[12:])), nil
 }
 
 func (d *Delays) at(h *hdrhistogram.Histogram, percentile float64) time.Duration {
