@@ -70,7 +70,7 @@ func (a *allowance) heard(t peer.Type, n int, now time.Time) peer.Limit {
 	}
 	switch t {
 	case peer.TypeHave, peer.TypeCertificateRequest, peer.TypePing, peer.TypePromote,
-		peer.TypeFollow, peer.TypePlace, peer.TypePart, peer.TypeEnough, peer.TypeHold:
+		peer.TypeFollow, peer.TypePlace, peer.TypeSubscribe, peer.TypeUnsubscribe, peer.TypePart, peer.TypeEnough, peer.TypeHold:
 		if over := took(&a.messages, peer.LimitMessages, 1); over != "" {
 			return over
 		}
@@ -85,8 +85,6 @@ func (a *allowance) heard(t peer.Type, n int, now time.Time) peer.Limit {
 	case peer.TypeRequest:
 		a.cancels += int64(n)
 		a.promotions += int64(n)
-		return took(&a.requests, peer.LimitRequests, n)
-	case peer.TypeSubscribe, peer.TypeUnsubscribe:
 		return took(&a.requests, peer.LimitRequests, n)
 	case peer.TypeEnd:
 		return a.owed(&a.ends, n)

@@ -21,7 +21,6 @@ export const flagParts = 8;
 /** Type bytes that have limits of their own. */
 export const typeFollow = 0x60;
 export const typeSubscribe = 0x62;
-export const typeUnsubscribe = 0x63;
 export const typeEnd = 0x64;
 
 /** Whether a message of the control channel with this type byte is one of parts. */

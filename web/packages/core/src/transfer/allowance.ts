@@ -1,6 +1,6 @@
 /** What the other side of a link may say: the rates of spec/peer-protocol.md. */
 import { type Bucket, type Limit, maxStrays, rates } from '../protocol/limits.ts';
-import { typeEnd, typeSubscribe, typeUnsubscribe } from '../protocol/parts.ts';
+import { typeEnd, typeSubscribe } from '../protocol/parts.ts';
 import type { Message } from '../protocol/peer.ts';
 
 export interface Allowance {
@@ -62,8 +62,7 @@ export const createAllowance = (now: () => number): Allowance => {
       if (type === typeSubscribe) give('end', 1);
     },
     heardType(type) {
-      if (type === typeEnd) return answer('end', 1);
-      return take(type === typeSubscribe || type === typeUnsubscribe ? 'requests' : 'messages', 1);
+      return type === typeEnd ? answer('end', 1) : take('messages', 1);
     },
     served() {
       const level = levels.get('requests');
