@@ -81,13 +81,14 @@ type Node struct {
 	order   []ID // of links, by ID
 	streams map[segment.ID]*Stream
 	follows []segment.ID         // streams, as they were begun
+	watched map[segment.ID]int   // by how many peers a stream is followed
 	left    map[segment.ID]int64 // streams that the node does not follow any more: until when pieces of them may still come
 	out     []Act
 }
 
 // New is a node without links that follows nothing.
 func New(cfg Config) *Node {
-	return &Node{cfg: cfg, links: map[ID]*link{}, streams: map[segment.ID]*Stream{}, left: map[segment.ID]int64{}}
+	return &Node{cfg: cfg, links: map[ID]*link{}, streams: map[segment.ID]*Stream{}, watched: map[segment.ID]int{}, left: map[segment.ID]int64{}}
 }
 
 // Take returns what is to be done since the last call, in order. Bytes of it stay unchanged.
@@ -116,8 +117,12 @@ func (n *Node) Linked(id ID, seed bool) {
 
 // Gone removes a peer.
 func (n *Node) Gone(now int64, id ID) {
-	if n.links[id] == nil {
+	l := n.links[id]
+	if l == nil {
 		return
+	}
+	for _, stream := range l.follows {
+		n.watch(stream, -1)
 	}
 	delete(n.links, id)
 	n.order = slices.DeleteFunc(n.order, func(o ID) bool { return o == id })
@@ -164,13 +169,13 @@ func (n *Node) Unfollow(now int64, id segment.ID) {
 }
 
 // Followers is how many peers follow a stream, whether the node does or not.
-func (n *Node) Followers(id segment.ID) (count int) {
-	for _, l := range n.links {
-		if l.following(id) {
-			count++
-		}
+func (n *Node) Followers(id segment.ID) int { return n.watched[id] }
+
+// watch notes that more peers follow a stream, or fewer.
+func (n *Node) watch(id segment.ID, more int) {
+	if n.watched[id] += more; n.watched[id] == 0 {
+		delete(n.watched, id)
 	}
-	return count
 }
 
 // Follows says whether a peer follows a stream.
@@ -217,8 +222,10 @@ func (n *Node) followed(now int64, l *link, m peer.Follow) {
 		return
 	case m.On && !was:
 		l.follows = append(l.follows, m.Stream)
+		n.watch(m.Stream, 1)
 	case !m.On && was:
 		l.follows = slices.DeleteFunc(l.follows, func(o segment.ID) bool { return o == m.Stream })
+		n.watch(m.Stream, -1)
 		delete(l.held, m.Stream)
 	}
 	switch {

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// maxFollowed is how many low-latency streams of a site are followed at a time: each keeps requests open at the origin.
-	maxFollowed = 64
 	// reloadWait is how long the origin may keep a blocking reload, in durations of a segment, and leastWait the least of it.
 	reloadWait = 3
 	leastWait  = 5 * time.Second
@@ -39,6 +37,7 @@ type rendition struct {
 	sharing *sharing
 	id      segment.ID
 	path    string // of the playlist
+	payer   party  // of the stream's place
 	ctx     context.Context
 	cancel  context.CancelFunc
 	stream  *parts.Stream // guarded by sharing.mu
@@ -66,8 +65,8 @@ type question struct {
 	under standing
 }
 
-func newRendition(s *sharing, id segment.ID, path string) *rendition {
-	r := &rendition{sharing: s, id: id, path: path}
+func newRendition(s *sharing, id segment.ID, path string, payer party) *rendition {
+	r := &rendition{sharing: s, id: id, path: path, payer: payer}
 	r.ctx, r.cancel = context.WithCancel(s.all.tasks.ctx)
 	return r
 }
@@ -75,7 +74,7 @@ func newRendition(s *sharing, id segment.ID, path string) *rendition {
 // follow follows the stream until no viewer does.
 func (r *rendition) follow() {
 	site := r.sharing.title.site
-	defer func() { <-site.followed }()
+	defer site.followed.leave(r.payer)
 	defer r.cancel()
 	ticks := time.NewTicker(decideEvery)
 	defer ticks.Stop()

@@ -81,18 +81,18 @@ func (s *sharing) gone(v *viewerLink) {
 }
 
 func (s *sharing) heard(v *viewerLink, m peer.Message) {
-	follow, follows := m.(peer.Follow)
+	var left *rendition
 	s.with(func(n *parts.Node, now int64) {
 		if s.viewers[v.from.session] != v {
 			return
 		}
 		n.Heard(now, v.from.session, m)
-		if follows && n.Followers(follow.Stream) > 0 {
-			s.wanted[follow.Stream] = true
+		if follow, is := m.(peer.Follow); is {
+			left = s.reviewOne(n, now, follow.Stream)
 		}
 	})
-	if follows {
-		s.review()
+	if left != nil {
+		left.cancel()
 	}
 }
 
@@ -110,20 +110,9 @@ func (s *sharing) sent(v *viewerLink) {
 func (s *sharing) review() (followed int, shed int64) {
 	var left []*rendition
 	s.with(func(n *parts.Node, now int64) {
-		for id, r := range s.followed {
-			if n.Followers(id) == 0 {
-				left = append(left, r)
-				delete(s.followed, id)
-				n.Unfollow(now, id)
-			}
-		}
 		for id := range s.wanted {
-			if n.Followers(id) == 0 {
-				delete(s.wanted, id)
-				continue
-			}
-			if s.followed[id] == nil {
-				s.begin(n, now, id)
+			if r := s.reviewOne(n, now, id); r != nil {
+				left = append(left, r)
 			}
 		}
 		followed = len(s.followed)
@@ -133,6 +122,22 @@ func (s *sharing) review() (followed int, shed int64) {
 		r.cancel()
 	}
 	return followed, shed
+}
+
+// reviewOne does so for one stream, and returns it if it was left. Its cost is not that of all others: viewers say what they like. Under mu.
+func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) (left *rendition) {
+	if n.Followers(id) > 0 {
+		if s.wanted[id] = true; s.followed[id] == nil {
+			s.begin(n, now, id)
+		}
+		return nil
+	}
+	delete(s.wanted, id)
+	if left = s.followed[id]; left != nil {
+		delete(s.followed, id)
+		n.Unfollow(now, id)
+	}
+	return left
 }
 
 // begin follows a stream if it is one of the title's, and the site has a place for it. Under mu.
@@ -145,15 +150,20 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
 	if path == "" {
 		return
 	}
-	select {
-	case s.title.site.followed <- struct{}{}:
-	default:
+	var viewers []party
+	for session, v := range s.viewers {
+		if n.Follows(session, id) {
+			viewers = append(viewers, v.from)
+		}
+	}
+	payer, ok := s.title.site.followed.take(viewers)
+	if !ok {
 		return // it is looked again
 	}
-	r := newRendition(s, id, path)
+	r := newRendition(s, id, path, payer)
 	if !s.all.tasks.begin(r.follow) {
 		r.cancel()
-		<-s.title.site.followed
+		s.title.site.followed.leave(payer)
 		return
 	}
 	s.followed[id] = r

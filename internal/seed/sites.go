@@ -18,14 +18,13 @@ const (
 
 // siteState is a site with its budget and the bound on its origin's load.
 type siteState struct {
-	rules   *site.Site
-	origin  Origin
-	name    string
-	scope   *scope
-	conns   chan struct{}
-	reading chan struct{}
-	// followed has a place for each low-latency stream that is followed. Each keeps two requests open at the origin.
-	followed chan struct{}
+	rules    *site.Site
+	origin   Origin
+	name     string
+	scope    *scope
+	conns    chan struct{}
+	reading  chan struct{}
+	followed *streamPlaces
 	sink     metric.Sink
 	// packagers are the keys of the site's packagers; nil: it has none, and its playlists have no lists.
 	packagers atomic.Pointer[certificate.KeySet]
@@ -48,7 +47,7 @@ func newSiteState(c Site, sink metric.Sink) *siteState {
 	name := c.Site.Name()
 	return &siteState{
 		rules: c.Site, origin: c.Origin, name: name, scope: newScope("site", c.Rate, c.BytesDaily), conns: make(chan struct{}, originConns),
-		reading: make(chan struct{}, maxReading), followed: make(chan struct{}, maxFollowed), sink: sink,
+		reading: make(chan struct{}, maxReading), followed: newStreamPlaces(maxFollowed), sink: sink,
 	}
 }
 

@@ -2,6 +2,7 @@ package seed
 
 import (
 	"log/slog"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +18,7 @@ import (
 // TestStreamsOfASiteAreBounded: each keeps requests open at the origin. One that finds no place is followed when another is left.
 func TestStreamsOfASiteAreBounded(t *testing.T) {
 	shelves := newShelves(t, 1<<20, 10)
-	shelves.site.followed = make(chan struct{}, 1)
+	shelves.site.followed = newStreamPlaces(1)
 	manifest := shelves.put(1, guest(1, "a"), 0)
 	ix := shelves.peek(manifestID{"demo", manifest})
 	var ids []segment.ID
@@ -47,8 +48,12 @@ func TestStreamsOfASiteAreBounded(t *testing.T) {
 			t.Error("a stream is followed that no viewer follows")
 		}
 	}
-	shelves.site.followed <- struct{}{} // the one before has gone
-	<-shelves.site.followed
+	for free := false; !free; runtime.Gosched() { // until the one before has gone
+		var payer party
+		if payer, free = shelves.site.followed.take([]party{{}}); free {
+			shelves.site.followed.leave(payer)
+		}
+	}
 	if n, _ := s.review(); n != 1 || s.followed[ids[2]] != nil {
 		t.Errorf("%d streams are followed; one whose origin does not let requests wait: %v", n, s.followed[ids[2]] != nil)
 	}
