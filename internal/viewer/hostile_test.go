@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
@@ -20,8 +21,10 @@ type hostile struct {
 	bursts bool
 	// back has it come back under another name once its link has closed, or it was asked and then left alone for half a second.
 	back bool
-	// piece has it send one piece first, as an honest peer does.
-	piece bool
+	// piece has it send one piece first, as an honest peer does; each, the first piece of each request.
+	piece, each bool
+	// busy has it say so long after each request that it is busy.
+	busy time.Duration
 	// dumb has it answer no request for a certificate.
 	dumb bool
 
@@ -162,6 +165,7 @@ func (l *hostileLink) Message(m peer.Message) error {
 		}
 		l.h.all.asked += len(m.Requests)
 		data := l.h.s.film.files[string(l.h.names[m.Segment])]
+		l.paid = l.paid && !l.h.each
 		for _, q := range m.Requests {
 			part := peer.Data{Request: q.ID, Payload: pieceOf(data, int(q.Piece))}
 			if l.h.piece && !l.paid {
@@ -175,6 +179,9 @@ func (l *hostileLink) Message(m peer.Message) error {
 		}
 		if l.h.bursts {
 			l.burst()
+		}
+		if l.h.busy > 0 {
+			l.h.s.w.After(l.h.busy, l.reject)
 		}
 	case peer.Cancel:
 		var left []peer.Data
@@ -190,6 +197,18 @@ func (l *hostileLink) Message(m peer.Message) error {
 		l.waiting = left
 	}
 	return nil
+}
+
+// reject takes back all that it was asked for, as a busy viewer does.
+func (l *hostileLink) reject() {
+	var ids []uint32
+	for _, part := range l.waiting {
+		ids = append(ids, part.Request)
+	}
+	l.waiting = nil
+	for part := range slices.Chunk(ids, 255) {
+		l.session.Send(peer.Reject{Reason: peer.RejectBusy, IDs: part})
+	}
 }
 
 // drip sends what its rate allows of what it was asked for first, ten times a second.
