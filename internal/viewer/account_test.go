@@ -9,10 +9,11 @@ import (
 	"time"
 )
 
-// The traces that benches of a live audience play, and its segments.
+// The traces that benches of a live audience play, its size and its segments.
 var (
 	firstTrace  = flag.Uint64("trace", 1, "the first trace of a live audience")
 	mostTraces  = flag.Uint64("traces", 6, "how many traces of a live audience")
+	liveViewers = flag.Int("viewers", 12, "how many viewers a live audience has")
 	liveSegment = flag.Duration("segment", 2*time.Second, "length of the segments of a live audience")
 )
 
@@ -24,6 +25,8 @@ type account struct {
 	all                int64
 	peer, copied, more int64            // of viewers; of the seed, the first copy of each segment and what it sent beside that
 	joined             int64            // of the origin, as a viewer came
+	fetched            int64            // of the origin, by the seed
+	least              int64            // one copy of each segment that is played
 	origin             map[string]int64 // of the origin later, by reason
 	asked, took        map[string][]time.Duration
 }
@@ -52,9 +55,14 @@ func (s *scene) account() account {
 		}
 	}
 	for url, n := range seeded {
-		one := min(n, int64(len(s.film.files[path(url)])))
+		whole := int64(len(s.film.files[path(url)]))
+		one := min(n, whole)
+		a.least += whole
 		a.copied += one
 		a.more += n - one
+	}
+	for _, data := range s.seed.held {
+		a.fetched += int64(len(data))
 	}
 	return a
 }
@@ -66,6 +74,8 @@ func (a account) report(b *testing.B) {
 	b.ReportMetric(share(a.copied), "seed-once-%")
 	b.ReportMetric(share(a.more), "seed-again-%")
 	b.ReportMetric(share(a.joined), "origin-join-%")
+	b.ReportMetric(share(a.fetched), "seed-fetched-%")
+	b.ReportMetric(share(a.least), "one-copy-%")
 	for reason, n := range a.origin {
 		if n > 0 {
 			b.ReportMetric(share(n), "origin-"+reason+"-%")
@@ -86,6 +96,7 @@ func (a *account) add(o account) {
 		return
 	}
 	a.all, a.peer, a.copied, a.more, a.joined = a.all+o.all, a.peer+o.peer, a.copied+o.copied, a.more+o.more, a.joined+o.joined
+	a.fetched, a.least = a.fetched+o.fetched, a.least+o.least
 	for reason, n := range o.origin {
 		a.origin[reason] += n
 	}
@@ -99,35 +110,47 @@ func (a *account) add(o account) {
 // stream that is signed as `leeway up` signs it.
 func benched() crowd {
 	const watch = 75 * time.Second
-	return crowd{viewers: 12, segment: *liveSegment, window: 15, length: watch, within: 30 * time.Second, watch: watch, signed: true}
+	return crowd{viewers: *liveViewers, segment: *liveSegment, window: 15, length: watch, within: 30 * time.Second, watch: watch, signed: true}
 }
 
-// traced has an audience play each trace, and reports the account of all: the share from viewers also as the mean of the traces, with
-// its standard error. after gets each trace's scene, and what was aired in it; it may be nil.
+// spread is the mean of some values, and its standard error.
+func spread(values []float64) (mean, off float64) {
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for _, v := range values {
+		off += (v - mean) * (v - mean)
+	}
+	return mean, math.Sqrt(off / float64(len(values)*max(1, len(values)-1)))
+}
+
+// traced has an audience play each trace, and reports the account of all: the share from viewers, and what is saved, also as the means
+// of the traces, with their standard errors. after gets each trace's scene, and what was aired in it; it may be nil.
 func (c crowd) traced(b *testing.B, after func(crowd, *scene, aired)) {
 	for b.Loop() {
 		var sum account
-		var shares []float64
+		var shares, saved []float64
+		stalled := 0.0
 		for n := range *mostTraces {
 			c.seed = *firstTrace + n
 			s, got := c.play(b)
 			one := s.account()
 			shares = append(shares, 100*float64(one.peer)/float64(one.all))
+			saved = append(saved, 100*got.saved)
+			stalled += 100 * got.stall / float64(*mostTraces)
 			sum.add(one)
 			if after != nil {
 				after(c, s, got)
 			}
 		}
 		sum.report(b)
-		mean, off := 0.0, 0.0
-		for _, v := range shares {
-			mean += v / float64(len(shares))
-		}
-		for _, v := range shares {
-			off += (v - mean) * (v - mean)
-		}
+		mean, off := spread(shares)
 		b.ReportMetric(mean, "peers-mean-%")
-		b.ReportMetric(math.Sqrt(off/float64(len(shares)*max(1, len(shares)-1))), "peers-error-%")
+		b.ReportMetric(off, "peers-error-%")
+		mean, off = spread(saved)
+		b.ReportMetric(mean, "saved-mean-%")
+		b.ReportMetric(off, "saved-error-%")
+		b.ReportMetric(stalled, "stalled-%")
 	}
 }
 
