@@ -91,7 +91,13 @@ export function createLoading(host: LoadingHost): SegmentLoads {
 
   return {
     next: () => [...held.values(), ...upcoming],
-    load(request, onProgress) {
+    load(request, tell) {
+      let most = 0;
+      // The origin and peers may send the same segment at once, and each says how far it is. Players give up what falls back.
+      const onProgress: ProgressFunction = (loaded, total) => {
+        most = Math.max(most, loaded);
+        tell(most, total);
+      };
       ({ upcoming } = request);
       const controller = new AbortController();
       const { signal } = controller;
