@@ -32,20 +32,38 @@ describe('attaching', () => {
     const second = player.src('../b/m.m3u8');
     expect(opened.map((one) => one.manifest)).toEqual([manifest, 'https://page.example.com/b/m.m3u8']);
     expect(opened[0]!.closed).toBe(true);
-    expect(player.vhs!.options_.useNetworkInformationApi).toBe(false);
     ask(segment);
     expect(opened[1]!.request).toMatchObject({ url: 'https://cdn/5.ts', startMs: 20_000 });
     detach();
     expect(opened[1]!.closed).toBe(true);
     expect(videojs.Vhs.xhr).toBe(xhr);
     expect(player.vhs!.xhr).toBe(second);
-    expect(player.vhs!.options_.useNetworkInformationApi).toBe(true);
     expect([...player.listeners.values()].every((set) => set.size === 0)).toBe(true);
     opened[1]!.request = undefined;
     ask(segment);
     expect(opened[1]!.request).toBeUndefined();
     expect(OriginXhr.made).toHaveLength(1);
     expect(first.ended).toEqual([]);
+  });
+
+  test("VHS goes by the browser's estimate of the line until peers have sent a part of a segment, and afterwards again", async () => {
+    const { leeway, clock, videojs, player, opened, ask } = setUp();
+    const detach = attachVideojs(leeway, videojs, player);
+    player.src(manifest);
+    const { options_: settings } = player.vhs!;
+    settings.useNetworkInformationApi = true;
+    ask(segment);
+    opened[0]!.fromOrigin();
+    clock.time += 100;
+    OriginXhr.made[0]!.answer(1_000);
+    await settle();
+    expect(settings.useNetworkInformationApi).toBe(true);
+    ask(segment);
+    opened[0]!.resolve({ data: new ArrayBuffer(9), source: 'peer', bytes: { origin: 0, seed: 4, peer: 5 } });
+    await settle();
+    expect(settings.useNetworkInformationApi).toBe(false);
+    detach();
+    expect(settings.useNetworkInformationApi).toBe(true);
   });
 
   test('leaves playlists, keys, captions and other players alone', () => {

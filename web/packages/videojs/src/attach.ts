@@ -53,7 +53,7 @@ function replace(videojs: VideojsLike, leeway: Leeway): () => void {
 
 /** Has VHS's own function of a source say what it asks for. Returns what undoes it. */
 function wrap(vhs: VhsHandler, about: (options: Parameters<VhsXhr>[0]) => Asked | undefined): () => void {
-  const { xhr, options_: settings } = vhs;
+  const { xhr } = vhs;
   const ours = new Proxy(xhr, {
     apply(target, _this, [options, callback]) {
       asking = about(options);
@@ -65,18 +65,16 @@ function wrap(vhs: VhsHandler, about: (options: Parameters<VhsXhr>[0]) => Asked 
     },
   });
   vhs.xhr = ours;
-  const { useNetworkInformationApi: before = true } = settings;
-  settings.useNetworkInformationApi = false;
   return () => {
     if (vhs.xhr === ours) vhs.xhr = xhr;
-    settings.useNetworkInformationApi = before;
   };
 }
 
 /**
  * Lets a player of Video.js 8 share the segments of what VHS plays of HLS. Hooks and settings of the page stay, but for
- * `useNetworkInformationApi`, which is off meanwhile; playlists and keys are not touched, and DASH plays as before. Returns a
- * function that takes the plug-in out again. Throws a `TypeError` if it is given something else.
+ * `useNetworkInformationApi`, which is off from the first segment on that peers have sent a part of; playlists and keys are not
+ * touched, and DASH plays as before. Returns a function that takes the plug-in out again. Throws a `TypeError` if it is given
+ * something else.
  */
 export function attachVideojs(
   leeway: Leeway,
@@ -134,10 +132,20 @@ function attachPlayer(leeway: Leeway, videojs: VideojsLike, player: PlayerLike, 
     opened.onCollect = () => opened.observe(observer.take());
     observer.begin();
     if (media) observer.attach(media);
-    unwrap = wrap(found, (asked) => {
+    const { options_: settings } = found;
+    const { useNetworkInformationApi: before = true } = settings;
+    // Until then VHS chooses as without the library, its first rendition above all.
+    const ownSamples = () => {
+      settings.useNetworkInformationApi = false;
+    };
+    const restore = wrap(found, (asked) => {
       const place = placeOf(found, asked);
-      return place && { vhs: found, media, place, playback: opened, caught };
+      return place && { vhs: found, media, place, playback: opened, ownSamples, caught };
     });
+    unwrap = () => {
+      restore();
+      settings.useNetworkInformationApi = before;
+    };
   };
   const listeners: Record<string, () => void> = {
     // VHS says it when it takes a source, before it asks for anything.

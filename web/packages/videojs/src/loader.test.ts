@@ -21,19 +21,19 @@ function setUp(playlist: VhsPlaylist = newPlaylist(40)) {
   const vhs = player.vhs!;
   const media = new FakeMedia();
   const playback = new FakePlayback();
-  const caught = vi.fn();
+  const [caught, ownSamples] = [vi.fn(), vi.fn()];
   let asking: Asked | undefined;
   videojs.Vhs.xhr = createXhr(videojs, videojs.Vhs.xhr, clock, () => asking);
   const xhr = sourceXhr(videojs);
   const load = (options = segment) => {
     const place = placeOf(vhs, options)!;
-    asking = { vhs, media: media as unknown as HTMLMediaElement, place, playback, caught };
+    asking = { vhs, media: media as unknown as HTMLMediaElement, place, playback, ownSamples, caught };
     const events: string[] = [];
     const request = xhr(options, () => events.push('callback'));
     for (const type of ['progress', 'loadend']) request.addEventListener(type, (event) => events.push(event.type));
     return { request: request as XhrRequest & { aborted?: boolean }, events };
   };
-  return { clock, vhs, media, playback, caught, ended: xhr.ended, load };
+  return { clock, vhs, media, playback, caught, ownSamples, ended: xhr.ended, load };
 }
 
 test('asks by name, range, position and rendition', async () => {
@@ -83,14 +83,16 @@ test('a sound by itself is a track of its own', () => {
 });
 
 test('what peers send is a sample of what the line can carry', async () => {
-  const { vhs, playback, ended, load } = setUp();
+  const { vhs, playback, ownSamples, ended, load } = setUp();
   const { request, events } = load();
+  expect(ownSamples).not.toHaveBeenCalled();
   playback.progress(50, 100);
   playback.bps = 8_000_000;
   const data = new ArrayBuffer(100);
   playback.resolve({ data, source: 'peer', bytes: bytes(0, 100) });
   await settle();
   expect(request).toMatchObject({ response: data, status: 200, bandwidth: 8_000_000, responseType: 'arraybuffer' });
+  expect(ownSamples).toHaveBeenCalled();
   expect(events).toEqual(['progress', 'callback', 'loadend']);
   expect(ended).toMatchObject([{ error: null }]);
   playback.bps = undefined;
@@ -101,7 +103,7 @@ test('what peers send is a sample of what the line can carry', async () => {
 });
 
 test('what the origin sends is a sample by its own time, and asks with the headers of VHS', async () => {
-  const { clock, playback, load } = setUp();
+  const { clock, playback, ownSamples, load } = setUp();
   const { request } = load({ ...segment, timeout: 0, headers: {} });
   clock.time += 5_000;
   playback.fromOrigin();
@@ -115,6 +117,7 @@ test('what the origin sends is a sample by its own time, and asks with the heade
   await settle();
   expect(playback.origin).toMatchObject({ status: 200, url: 'https://edge/5.ts', transferMs: 100, unshared: true });
   expect(request.bandwidth).toBe(50_000);
+  expect(ownSamples).not.toHaveBeenCalled();
 });
 
 test('a part of a segment is asked for by a range', async () => {

@@ -16,6 +16,8 @@ export interface Asked {
   media: HTMLMediaElement | null;
   place: Place;
   playback: Playback;
+  /** From now on VHS is to go by what it is told of its requests alone: the browser's own estimate of the line knows nothing of peers. */
+  ownSamples(): void;
   caught(where: string, error: unknown): void;
 }
 
@@ -110,6 +112,7 @@ function share(send: Xhr, clock: Clock, asked: Asked, options: XhrOptions, callb
       request.status = status;
       // What VHS makes of the line: the origin's own time where it alone has sent, else what the line can carry.
       const pure = bytes.seed + bytes.peer === 0 && !crowded && origin.last.ms;
+      if (!pure) asked.ownSamples();
       request.bandwidth = pure ? (data.byteLength * 8000) / pure : (playback.capacity() ?? vhs.bandwidth);
       request.end(() => callback(null, { statusCode: status, headers: {}, url: options.uri, body: data }, data));
     },
