@@ -12,6 +12,8 @@ let stack: Stack;
 
 /** `make e2e-players`: every player that chooses by what the library tells it. */
 const everyPlayer = process.env.LEEWAY_E2E_PLAYERS === 'all';
+/** The viewers "with" have no Leeway either: by how much equal pages differ. */
+const equal = process.env.LEEWAY_E2E_EQUAL === 'yes';
 
 beforeAll(async () => {
   stack = await Stack.start();
@@ -59,19 +61,29 @@ async function begin(page: string, name: string, rate: number): Promise<Viewer> 
   for (let n = 0; ; n++) {
     const viewer = await Viewer.open(browser, page, { name });
     await viewer.until('first picture', ({ startup }) => startup >= 0);
-    if (!(await viewer.player()).asked) return viewer; // another player
+    const { asked } = await viewer.player();
+    if (!asked) return viewer; // another player
     const next = async () => (await viewer.player()).asked!.find(({ sn }) => sn === 1)?.at ?? 0;
     await until('what comes next', next);
-    const [end, part] = await viewer.page.evaluate((bps) => {
+    const [end, whole] = await viewer.page.evaluate((bps) => {
       const all = performance.getEntriesByType('resource') as PerformanceResourceTiming[];
       const { responseStart, responseEnd, encodedBodySize } = all.findLast((one) => /seg-00000/.test(one.name))!;
       return [responseEnd, (encodedBodySize * 8000) / (responseEnd - responseStart) / bps];
     }, rate);
+    const part = Math.min(whole!, untilGivenUp(asked[0]!) / rate);
     const late = (await next()) - end!;
-    if ((late <= parseMs && part! >= leastPart) || n === mostHalts) return viewer;
-    halts.push(`${name}: parsed in ${Math.round(late)} ms, ${round(part!)} of the line`);
+    if ((late <= parseMs && part >= leastPart) || n === mostHalts) return viewer;
+    halts.push(`${name}: parsed in ${Math.round(late)} ms, ${round(part)} of the line`);
     await viewer.close();
   }
+}
+
+/**
+ * At what rate the first segment came until the player gave it up, in bits per second; infinite: it did not. Bytes behind a lost packet are
+ * there and not seen. Where that is so as Video.js looks, after a second, it takes the line for slower than it is (docs/conformance.md).
+ */
+function untilGivenUp({ at, took = [0], gaveUp }: NonNullable<Player['asked']>[number]): number {
+  return gaveUp ? (gaveUp.loaded * 8000) / (gaveUp.at - at - took[0]!) : Number.POSITIVE_INFINITY;
 }
 
 interface Pair {
@@ -95,6 +107,7 @@ interface Pair {
 
 /** The share of others in a viewer's bytes. By its totals: what came before the engine was there is in no event. */
 async function fromOthers(viewer: Viewer): Promise<number> {
+  if (equal) return 0;
   const { origin, ...rest }: Record<string, number> = (await viewer.stats()).titles[0].totals.bytes;
   const sum = Object.values(rest).reduce((total, bytes) => total + bytes, 0);
   return round(sum / (sum + origin!));
@@ -117,7 +130,7 @@ async function pairs(rates: number[], options: PageOptions): Promise<Pair[]> {
     const pair = new Map<string, Viewer>();
     for (const kind of viewers.length % 4 ? [...kinds].reverse() : kinds) {
       const line = lines[viewers.length + kinds.indexOf(kind)]!;
-      const page = kind === 'with' ? stack.page(options, line) : stack.plain(options, line);
+      const page = kind === 'with' && !equal ? stack.page(options, line) : stack.plain(options, line);
       pair.set(kind, await begin(page, `${kind} Leeway on ${rate}`, rate));
     }
     viewers.push(...kinds.map((kind) => pair.get(kind)!));
@@ -193,7 +206,9 @@ const choices: Choice[] = [
           options: { player: 'dashjs', manifest: '/cmaf/master.mpd', order: 'after' },
           rates: [[1_500_000, 3_200_000]],
         } as Choice,
-        { name: 'bitrate-videojs', options: { player: 'videojs' }, rates: [[1_700_000, 3_200_000]] } as Choice,
+        // On the first of these Video.js gives up its first segment, which is of the best rendition, and on the second it does not. On
+        // 3.2 Mbit/s that is decided by a single lost packet (docs/conformance.md).
+        { name: 'bitrate-videojs', options: { player: 'videojs' }, rates: [[1_700_000, 4_000_000]] } as Choice,
       ]
     : []),
 ];
@@ -231,7 +246,7 @@ test.each(choices)('choice on shaped lines with peers: honest estimate, no worse
     // Not below what the viewer without makes of the same line; above it by our margin (up to 0.06) and by the time that a
     // busy machine takes to parse, which hls.js takes for the line's (up to 0.1 seen).
     expect(median(ours) / median(without), `estimates on ${line}, with / without`).toBeGreaterThan(0.9);
-    expect(others, `share from others on ${line}`).toBeGreaterThan(0.5);
+    if (!equal) expect(others, `share from others on ${line}`).toBeGreaterThan(0.5);
     expect(stalls.with, `stalls on ${line}`).toBe(0);
     expect(bitrate.with / bitrate.without, `bitrate on ${line}, with / without`).toBeGreaterThan(0.9);
   }

@@ -35,7 +35,10 @@ export interface Player {
   estimate: number;
   /** Levels of the fragments as they were played, with their durations in seconds. */
   played: { level: number; bitrate: number; duration: number; at: number }[];
-  /** Of hls.js: fragments in the order in which it asked, with its estimate then; ms to the first byte and from it to the last; what it gave up. */
+  /**
+   * Of hls.js and Video.js: segments in the order in which it asked, with its estimate then; ms to the first byte and from it to the
+   * last; what it gave up.
+   */
   asked?: {
     sn: number | string;
     level: number;
