@@ -24,12 +24,11 @@ const (
 
 // reloads has requests of players wait for what low-latency playlists do not list yet. The zero value is ready.
 type reloads struct {
-	mu       sync.Mutex
-	lists    map[string]*nextPart // guarded by mu: by file
-	hints    map[string]string    // guarded by mu: playlist of the file that is hinted at
-	news     chan struct{}        // guarded by mu: closed when a playlist has come
-	waiting  int                  // guarded by mu
-	networks map[netip.Prefix]int // guarded by mu: of those that wait
+	mu      sync.Mutex
+	lists   map[string]*nextPart // guarded by mu: by file
+	hints   map[string]string    // guarded by mu: playlist of the file that is hinted at
+	news    chan struct{}        // guarded by mu: closed when a playlist has come
+	waiting access.Shares        // guarded by mu
 }
 
 // nextPart is what a playlist lists next.
@@ -63,7 +62,8 @@ func (r *reloads) listed(file string, media *playlist.Media) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lists == nil {
-		r.lists, r.hints, r.networks = map[string]*nextPart{}, map[string]string{}, map[netip.Prefix]int{}
+		r.lists, r.hints = map[string]*nextPart{}, map[string]string{}
+		r.waiting = access.Shares{Most: maxReloads, One: maxReloadsOne}
 	}
 	if old := r.lists[file]; old != nil {
 		delete(r.hints, old.hint)
@@ -105,17 +105,10 @@ func (r *reloads) hold(ctx context.Context, client netip.Addr, file string, quer
 		return http.StatusOK
 	}
 	network := access.Network(client)
-	if r.waiting >= maxReloads || r.networks[network] >= maxReloadsOne {
+	if !r.waiting.Take(network, 1) {
 		return http.StatusServiceUnavailable
 	}
-	r.waiting++
-	r.networks[network]++
-	defer func() {
-		r.waiting--
-		if r.networks[network]--; r.networks[network] == 0 {
-			delete(r.networks, network)
-		}
-	}()
+	defer r.waiting.Give(network, 1)
 	late := time.NewTimer(reloadTargets * r.lists[of].target)
 	defer late.Stop()
 	for !there(r.lists[of]) {

@@ -139,8 +139,9 @@ func TestReloadsOfAnAddressLeaveRoomForOthers(t *testing.T) {
 		synctest.Wait()
 		r.listed("index.m3u8", published(t, 11, 0))
 		wg.Wait()
-		if got := <-status; got != http.StatusOK || len(r.networks) != 0 {
-			t.Errorf("another client is answered %d; %d networks wait", got, len(r.networks))
+		got := <-status
+		if _, networks := r.waiting.Taken(); got != http.StatusOK || networks != 0 {
+			t.Errorf("another client is answered %d; %d networks wait", got, networks)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func (s *Server) EnterHTTP2(client netip.Addr) (leave func(), ok bool) {
 	s.mu.Lock()
 	reason := refusedDraining
 	if !s.draining {
-		reason = s.http2.take(network)
+		reason = placeOf(&s.http2, network)
 	}
 	s.mu.Unlock()
 	if reason != "" {
@@ -46,32 +46,18 @@ func (s *Server) EnterHTTP2(client netip.Addr) (leave func(), ok bool) {
 	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.http2.leave(network)
+		s.http2.Give(network, 1)
 	}), true
 }
 
-// places counts what is open.
-type places struct {
-	all      int
-	networks map[netip.Prefix]int
-}
-
-// take takes a place, or says why there is none.
-func (p *places) take(network netip.Prefix) (reason string) {
-	switch {
-	case p.all >= maxHTTP2:
+// placeOf takes a place for a network, or says why there is none.
+func placeOf(places *access.Shares, network netip.Prefix) (reason string) {
+	switch all, one := places.Full(network, 1); {
+	case all:
 		return refusedTotal
-	case p.networks[network] >= maxHTTP2PerAddress:
+	case one:
 		return refusedAddress
 	}
-	p.all++
-	p.networks[network]++
+	places.Take(network, 1)
 	return ""
-}
-
-func (p *places) leave(network netip.Prefix) {
-	p.all--
-	if p.networks[network]--; p.networks[network] == 0 {
-		delete(p.networks, network)
-	}
 }

@@ -31,7 +31,7 @@ func TestHTTP2ConnectionsAreBounded(t *testing.T) {
 			end()
 			end() // only once
 		}
-		if w.server.http2.all != 0 || len(w.server.http2.networks) != 0 {
+		if all, networks := w.server.http2.Taken(); all != 0 || networks != 0 {
 			t.Errorf("%+v after the end of all", w.server.http2)
 		}
 		end, ok := w.server.EnterHTTP2(other)

@@ -152,51 +152,25 @@ func (s *Server) answer(t *test, asked Asked) (string, error) {
 func (s *Server) opening(network netip.Prefix) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := 0
-	for _, n := range s.halfOpen {
-		all += n
-	}
-	if all >= maxHalfOpen || s.halfOpen[network] >= maxHalfOpenOne {
-		return false
-	}
-	s.halfOpen[network]++
-	return true
+	return s.halfOpen.Take(network, 1)
 }
 
 // opened counts one that is no longer.
 func (s *Server) opened(network netip.Prefix) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.halfOpen[network]--; s.halfOpen[network] <= 0 {
-		delete(s.halfOpen, network)
-	}
-}
-
-// records count the messages that records of streams have room for.
-type records struct {
-	all      int64
-	networks map[netip.Prefix]int64
+	s.halfOpen.Give(network, 1)
 }
 
 // remember takes room for the record of a stream of a network; false: that, or all together, have as much as they may.
 func (s *Server) remember(network netip.Prefix, messages int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &s.recorded
-	if r.all+messages > maxRecorded || r.networks[network]+messages > maxRecordedOne {
-		return false
-	}
-	r.all += messages
-	r.networks[network] += messages
-	return true
+	return s.recorded.Take(network, messages)
 }
 
 func (s *Server) forget(network netip.Prefix, messages int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := &s.recorded
-	r.all -= messages
-	if r.networks[network] -= messages; r.networks[network] == 0 {
-		delete(r.networks, network)
-	}
+	s.recorded.Give(network, messages)
 }

@@ -159,8 +159,10 @@ func TestQualityIsExact(t *testing.T) {
 		}
 		l.Close()
 		w.ends(qualityTest, endComplete, 1)
-		if w.server.recorded.all != 0 || len(w.server.halfOpen) != 0 {
-			t.Errorf("%+v are recorded, half-open %v", w.server.recorded, w.server.halfOpen)
+		recorded, _ := w.server.recorded.Taken()
+		halfOpen, _ := w.server.halfOpen.Taken()
+		if recorded != 0 || halfOpen != 0 {
+			t.Errorf("%d are recorded, half-open %d", recorded, halfOpen)
 		}
 		if got := w.metrics.Value(mBytes, "up"); got < messages*700 {
 			t.Errorf("%v bytes up are counted", got)

@@ -36,9 +36,9 @@ type Server struct {
 	running   map[*test]struct{}           // guarded by mu
 	addresses map[netip.Prefix]int         // guarded by mu: tests, by network
 	bytes     access.Buckets[netip.Prefix] // guarded by mu: what a network has used of a day's bytes
-	halfOpen  map[netip.Prefix]int         // guarded by mu: connections of quality tests that are not open yet
-	recorded  records                      // guarded by mu
-	http2     places                       // guarded by mu: connections of HTTP/2
+	halfOpen  access.Shares                // guarded by mu: connections of quality tests that are not open yet
+	recorded  access.Shares                // guarded by mu: messages that records of streams have room for
+	http2     access.Shares                // guarded by mu: connections of HTTP/2
 }
 
 // New makes a server.
@@ -48,8 +48,10 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, payload: make([]byte, 2*largestMessage), mux: http.NewServeMux(),
-		running: map[*test]struct{}{}, addresses: map[netip.Prefix]int{}, halfOpen: map[netip.Prefix]int{}, began: time.Now(), http2: places{networks: map[netip.Prefix]int{}},
-		recorded: records{networks: map[netip.Prefix]int64{}},
+		running: map[*test]struct{}{}, addresses: map[netip.Prefix]int{}, began: time.Now(),
+		http2:    access.Shares{Most: maxHTTP2, One: maxHTTP2PerAddress},
+		halfOpen: access.Shares{Most: maxHalfOpen, One: maxHalfOpenOne},
+		recorded: access.Shares{Most: maxRecorded, One: maxRecordedOne},
 		bytes: access.Buckets[netip.Prefix]{
 			Rate: float64(cfg.DailyBytes) / (24 * time.Hour).Seconds(), Burst: float64(cfg.DailyBytes), Most: maxNetworks,
 		},
