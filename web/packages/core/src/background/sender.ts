@@ -122,6 +122,7 @@ export class Sender {
 
   /** Foreground does not wait for its turn. */
   #order(): SendingLane[] {
+    if (!this.#active.some(urgent)) return this.#active; // as for nearly every message: nothing is copied
     return [...this.#active].sort((a, b) => +urgent(b) - +urgent(a));
   }
 
