@@ -20,6 +20,8 @@ const (
 	MaxPath = 8
 	// MaxSlots bounds what a peer may say of its slots.
 	MaxSlots = 255
+	// MaxChildren is how many children a viewer takes at most, of all stripes together. A peer that says more counts as one of as many.
+	MaxChildren = 8
 	// LeaseTime is how long a subscription lasts that is not made again.
 	LeaseTime = 8_000_000
 	// Renewal is how often a subscription is made again.
@@ -33,6 +35,8 @@ const (
 	TellEvery = 250_000
 	// Calm is how long no piece waits before a node takes one more child.
 	Calm = 8_000_000
+	// MaxApart is how long a child is not taken again that pieces have waited for: Calm at first, doubled each time.
+	MaxApart = 8 * Calm
 )
 
 // None is the rank of a node that nothing feeds.
@@ -97,9 +101,21 @@ type Mesh struct {
 }
 
 type peer struct {
-	places  []Place
-	until   int64 // avoided until
-	avoided int64 // for how long the last time; 0: it has kept its word since
+	places []Place
+	parent pause // it is no parent: it sent nothing, or refused
+	child  pause // it is no child: pieces have waited for it
+}
+
+// pause is for how long a peer is left alone.
+type pause struct {
+	until  int64
+	length int64 // of the last one; 0: it has kept its word since
+}
+
+// begin begins one, of twice the length of the last.
+func (p *pause) begin(now, least, most int64) {
+	p.length = min(max(least, 2*p.length), most)
+	p.until = now + p.length
 }
 
 type tree struct {
@@ -201,9 +217,6 @@ func (m *Mesh) Heard(now int64, from ID, msg Message) {
 // Arrived says that a verified piece of a stripe came from a peer.
 func (m *Mesh) Arrived(now int64, from ID, stripe int) {
 	t := &m.trees[stripe]
-	if p := m.peers[from]; p != nil {
-		p.avoided = 0
-	}
 	switch from {
 	case t.parent:
 		t.missed = 0
@@ -300,10 +313,7 @@ func orphaned(m *Mesh, stripe int) {
 	m.lost++
 }
 
-func (p *peer) avoid(now int64) {
-	p.avoided = min(max(MinAvoid, 2*p.avoided), MaxAvoid)
-	p.until = now + p.avoided
-}
+func (p *peer) avoid(now int64) { p.parent.begin(now, MinAvoid, MaxAvoid) }
 
 func compare(a, b ID) int { return bytes.Compare(a[:], b[:]) }
 

@@ -48,12 +48,13 @@ func outranks(slots, least int) bool { return slots > 2*least+1 }
 // admit answers a subscription.
 func (m *Mesh) admit(now int64, stripe int, from ID, slots uint8) {
 	t := &m.trees[stripe]
+	slots = min(slots, MaxChildren)
 	if i := slices.IndexFunc(t.children, func(c child) bool { return c.id == from }); i >= 0 {
 		t.children[i].slots, t.children[i].until = slots, now+LeaseTime
 		return
 	}
 	p := m.place(stripe)
-	if p.Rank == None || len(p.Path) >= MaxPath || slices.Contains(p.Path, from) {
+	if p.Rank == None || len(p.Path) >= MaxPath || slices.Contains(p.Path, from) || m.peers[from].child.until > now {
 		m.send(from, Message{Kind: End, Stripe: stripe})
 		return
 	}
@@ -97,6 +98,7 @@ func (m *Mesh) expire(now int64, stripe int) {
 	}
 	if t.parent != (ID{}) && now-t.renewed >= Renewal {
 		t.renewed = now
+		m.peers[t.parent].parent.length = 0 // it has kept its word for as long
 		m.send(t.parent, Message{Kind: Subscribe, Stripe: stripe, Slots: uint8(min(m.uplink.slots, MaxSlots))})
 	}
 }
@@ -126,7 +128,7 @@ func candidate(m *Mesh, now int64, stripe int, below uint64) ID {
 	for _, id := range m.order {
 		p := m.peers[id]
 		place := p.places[stripe]
-		if p.until > now || id == m.trees[stripe].parent || !m.feeds(place) || place.Rank >= below {
+		if p.parent.until > now || id == m.trees[stripe].parent || !m.feeds(place) || place.Rank >= below {
 			continue
 		}
 		if place.Room == 0 && !outranks(m.uplink.slots, int(place.Least)) {

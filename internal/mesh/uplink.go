@@ -18,7 +18,7 @@ func fed(m *Mesh) (n int) {
 }
 
 // Waited says how long a piece of a stripe has waited for a child until it had left or was of no use any more, and how long a part plays.
-// If that is too long, the uplink does not carry so many children: that one goes, and the node takes no more than are left.
+// If that is too long, the uplink does not carry so many children: that one goes, for a while, and the node takes no more than are left.
 func (m *Mesh) Waited(now int64, to ID, stripe int, waited, part int64) {
 	u := &m.uplink
 	if 4*waited <= part || m.cfg.Seed {
@@ -33,6 +33,7 @@ func (m *Mesh) Waited(now int64, to ID, stripe int, waited, part int64) {
 	left := fed(m) - 1
 	u.slots, u.shrunk = max(1, left), now
 	if left > 0 {
+		m.peers[to].child.begin(now, Calm, MaxApart)
 		m.send(to, Message{Kind: End, Stripe: stripe})
 		t.children = slices.Delete(t.children, at, at+1)
 	}

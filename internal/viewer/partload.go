@@ -3,6 +3,7 @@ package viewer
 import (
 	"time"
 
+	"github.com/leeway-video/leeway/internal/mesh"
 	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -120,9 +121,9 @@ func (s *streams) follow(r request) *followed {
 // slots are the children that a viewer takes of a stream where the site lets it send so much. Each takes a stripe.
 func slots(kbps, bitrate int64) int {
 	if kbps == 0 {
-		return children
+		return mesh.MaxChildren
 	}
-	return int(min(children, kbps*1000*peer.Stripes/max(bitrate, 1)))
+	return int(min(mesh.MaxChildren, kbps*1000*peer.Stripes/max(bitrate, 1)))
 }
 
 // fetch asks the origin for runs of pieces, or for all of the part: once.

@@ -15,9 +15,6 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// children is how many a viewer takes at most, of all stripes together, where the site lets it send as much (decision 88).
-const children = 8
-
 // streams is a viewer's part in low-latency streams: what internal/parts says is done here, to links, to the origin and to the player.
 type streams struct {
 	*shared

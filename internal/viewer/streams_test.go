@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/mesh"
 	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -278,7 +279,7 @@ func TestPartsGoOnToChildren(t *testing.T) {
 // TestTheSiteBoundsTheChildren of a viewer: each takes a quarter of the stream.
 func TestTheSiteBoundsTheChildren(t *testing.T) {
 	for _, c := range []struct{ kbps, bitrate, slots int64 }{
-		{0, 2_000_000, children}, {100_000, 2_000_000, children}, {1_600, 2_000_000, 3}, {400, 2_000_000, 0}, {400, 0, children},
+		{0, 2_000_000, mesh.MaxChildren}, {100_000, 2_000_000, mesh.MaxChildren}, {1_600, 2_000_000, 3}, {400, 2_000_000, 0}, {400, 0, mesh.MaxChildren},
 	} {
 		if got := slots(c.kbps, c.bitrate); got != int(c.slots) {
 			t.Errorf("%+v: %d children", c, got)

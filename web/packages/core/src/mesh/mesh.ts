@@ -3,7 +3,7 @@
  * themselves (spec/parts.md). It is pure: time is an argument, µs, and what is to be sent is returned.
  */
 
-import { type Config, calm, type Message, none, nowhere, type Send } from './place.ts';
+import { type Config, calm, type Message, maxApart, none, nowhere, type Send } from './place.ts';
 import {
   admit,
   avoid,
@@ -13,8 +13,10 @@ import {
   fed,
   feeds,
   grow,
+  newPause,
   newTree,
   orphaned,
+  pause,
   placeOf,
   type State,
   seek,
@@ -42,7 +44,7 @@ export class Mesh {
   linked(id: string): void {
     const m = this.state;
     if (m.peers.has(id)) return;
-    m.peers.set(id, { places: m.trees.map(() => nowhere), until: 0, avoided: 0 });
+    m.peers.set(id, { places: m.trees.map(() => nowhere), parent: newPause(), child: newPause() });
     m.order.push(id);
     m.order.sort();
     m.trees.forEach((_, stripe) => {
@@ -99,7 +101,6 @@ export class Mesh {
     const m = this.state;
     const t = m.trees[stripe]!;
     const p = m.peers.get(from);
-    if (p) p.avoided = 0;
     if (from === t.parent) {
       t.missed = 0;
     } else if (p && from === t.next && feeds(m, p.places[stripe]!)) {
@@ -126,7 +127,7 @@ export class Mesh {
 
   /**
    * How long a piece of a stripe has waited for a child until it had left or was of no use any more, and how long a part plays. If that
-   * is too long, that child goes, and the node takes no more than are left.
+   * is too long, that child goes, for a while, and the node takes no more than are left.
    */
   waited(now: number, to: string, stripe: number, waited: number, part: number): void {
     const m = this.state;
@@ -140,6 +141,7 @@ export class Mesh {
     u.slots = fed(m) - 1;
     if (!u.slots) u.slots = 1;
     else {
+      pause(m.peers.get(to)!.child, now, calm, maxApart);
       send(m, to, { type: 'end', stripe });
       t.children = left;
     }

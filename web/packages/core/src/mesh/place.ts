@@ -4,6 +4,8 @@
 export const maxPath = 8;
 /** Bounds what a peer may say of its slots. */
 export const maxSlots = 255;
+/** Children that a viewer takes at most, of all stripes together. A peer that says more counts as one of as many. */
+export const maxChildren = 8;
 /** How long a subscription lasts that is not made again, and how often it is. */
 export const leaseTime = 8_000_000;
 export const renewal = leaseTime / 2;
@@ -16,6 +18,8 @@ export const maxAvoid = 30_000_000;
 export const tellEvery = 250_000;
 /** How long no piece waits before a node takes one more child. */
 export const calm = 8_000_000;
+/** How long a child is not taken again that pieces have waited for: `calm` at first, doubled each time. */
+export const maxApart = 8 * calm;
 
 /** The rank of a node that nothing feeds. */
 export const none = Number.MAX_SAFE_INTEGER;

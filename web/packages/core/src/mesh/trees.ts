@@ -7,6 +7,7 @@ import {
   leaseTime,
   type Message,
   maxAvoid,
+  maxChildren,
   maxPath,
   maxSlots,
   minAvoid,
@@ -22,11 +23,26 @@ import {
 
 export interface Peer {
   places: Place[];
-  /** Avoided until then, */
-  until: number;
-  /** for so long the last time; 0: it has kept its word since. */
-  avoided: number;
+  /** It is no parent: it sent nothing, or refused. */
+  parent: Pause;
+  /** It is no child: pieces have waited for it. */
+  child: Pause;
 }
+
+/** For how long a peer is left alone. */
+export interface Pause {
+  until: number;
+  /** Of the last one; 0: it has kept its word since. */
+  length: number;
+}
+
+export const newPause = (): Pause => ({ until: 0, length: 0 });
+
+/** Begins one, of twice the length of the last. */
+export const pause = (p: Pause, now: number, least: number, most: number): void => {
+  p.length = Math.min(Math.max(least, 2 * p.length), most);
+  p.until = now + p.length;
+};
 
 interface Child {
   id: string;
@@ -88,10 +104,7 @@ export const send = (m: State, to: string, message: Message): void => {
   m.out.push({ to, ...message });
 };
 
-export const avoid = (p: Peer, now: number): void => {
-  p.avoided = Math.min(Math.max(minAvoid, 2 * p.avoided), maxAvoid);
-  p.until = now + p.avoided;
-};
+export const avoid = (p: Peer, now: number): void => pause(p.parent, now, minAvoid, maxAvoid);
 
 /** Gives up the parent of a stripe. */
 export const drop = (m: State, stripe: number): void => {
@@ -157,8 +170,9 @@ export const feeds = (m: State, p: Place): boolean =>
 const outranks = (slots: number, least: number): boolean => slots > 2 * least + 1;
 
 /** Answers a subscription. */
-export const admit = (m: State, now: number, stripe: number, from: string, slots: number): void => {
+export const admit = (m: State, now: number, stripe: number, from: string, claimed: number): void => {
   const t = m.trees[stripe]!;
+  const slots = Math.min(claimed, maxChildren);
   const until = now + leaseTime;
   const known = t.children.find((c) => c.id === from);
   if (known) {
@@ -169,7 +183,8 @@ export const admit = (m: State, now: number, stripe: number, from: string, slots
   const p = placeOf(m, stripe);
   const weak = p.room === 0 ? weakest(t.children) : undefined;
   const displaces = weak && outranks(slots, weak.slots) && now - t.displaced >= trial;
-  if (p.rank === none || p.path.length >= maxPath || p.path.includes(from) || (p.room === 0 && !displaces)) {
+  const apart = m.peers.get(from)!.child.until > now || p.path.includes(from);
+  if (apart || p.rank === none || p.path.length >= maxPath || (p.room === 0 && !displaces)) {
     send(m, from, { type: 'end', stripe });
     return;
   }
@@ -205,6 +220,7 @@ export const expire = (m: State, now: number, stripe: number): void => {
   }
   if (t.parent !== undefined && now - t.renewed >= renewal) {
     t.renewed = now;
+    m.peers.get(t.parent)!.parent.length = 0; // it has kept its word for as long
     subscribe(m, t.parent, stripe);
   }
 };
@@ -226,9 +242,9 @@ export const candidate = (m: State, now: number, stripe: number, below: number):
   let best: string | undefined;
   let at = nowhere;
   for (const id of m.order) {
-    const { places, until } = m.peers.get(id)!;
+    const { places, parent } = m.peers.get(id)!;
     const place = places[stripe]!;
-    if (until > now || id === m.trees[stripe]!.parent || !feeds(m, place) || place.rank >= below) continue;
+    if (parent.until > now || id === m.trees[stripe]!.parent || !feeds(m, place) || place.rank >= below) continue;
     if (place.room === 0 && !outranks(m.uplink.slots, place.least)) continue;
     if (!better(place, at)) continue;
     best = id;

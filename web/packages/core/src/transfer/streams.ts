@@ -4,6 +4,7 @@
  */
 
 import { sameBytes } from '../certificate/index.ts';
+import { maxChildren } from '../mesh/place.ts';
 import type { Act, Check, Verify } from '../parts/act.ts';
 import { Node } from '../parts/parts.ts';
 import type { Loading } from '../playback.ts';
@@ -45,8 +46,6 @@ export interface Streams {
 
 export type CreateStreams = (shared: Shared, host: StreamsHost) => Streams;
 
-/** Children that a viewer takes at most, of all stripes together, where the site lets it send as much (decision 88). */
-const children = 8;
 /** Turns that are remembered. */
 const mostKnown = 64;
 
@@ -176,7 +175,7 @@ export const createStreams: CreateStreams = (shared, host) => {
   const slotsFor = ({ bitrate }: SegmentRequest) => {
     const kbps = host.capped();
     if (!host.uploads()) return 0;
-    return kbps ? Math.min(children, Math.floor((kbps * 1000 * stripes) / (bitrate || 1))) : children;
+    return kbps ? Math.min(maxChildren, Math.floor((kbps * 1000 * stripes) / (bitrate || 1))) : maxChildren;
   };
 
   const leave = (track: string | undefined) => {
