@@ -73,7 +73,7 @@ e2e-players: build film ## startup and choice of renditions of dash.js and Video
 	LEEWAY_E2E_PLAYERS=all web/apps/e2e/run src/startup.test.ts src/bitrate.test.ts
 
 firstday: ## walks what the documents show an operator on the first day: their commands, their files, nginx and a film of one's own
-	@scripts/need nginx ffmpeg openssl curl
+	@scripts/need nginx nginx-rtmp ffmpeg openssl curl
 	LEEWAY_FIRSTDAY=yes go test -count=1 -parallel 8 ./test/firstday ./deploy/host
 
 conformance: build film ## every player in every case, in Chromium and Firefox: build/conformance.md (root; hours; LEEWAY_CONFORMANCE='hls.js 1.7 .* Firefox' picks cells)
