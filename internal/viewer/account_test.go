@@ -27,6 +27,7 @@ type account struct {
 	joined             int64            // of the origin, as a viewer came
 	fetched            int64            // of the origin, by the seed
 	least              int64            // one copy of each segment that is played
+	most, mostSaved    int64            // that any schedule has from viewers; that it saves where a seed fetches what it vouches for
 	origin             map[string]int64 // of the origin later, by reason
 	asked, took        map[string][]time.Duration
 }
@@ -64,6 +65,7 @@ func (s *scene) account() account {
 	for _, data := range s.seed.held {
 		a.fetched += int64(len(data))
 	}
+	a.most, a.mostSaved = s.mostFromViewers(1), s.mostFromViewers(2)
 	return a
 }
 
@@ -76,6 +78,8 @@ func (a account) report(b *testing.B) {
 	b.ReportMetric(share(a.joined), "origin-join-%")
 	b.ReportMetric(share(a.fetched), "seed-fetched-%")
 	b.ReportMetric(share(a.least), "one-copy-%")
+	b.ReportMetric(share(a.most), "most-%")
+	b.ReportMetric(share(a.mostSaved), "most-saved-%")
 	for reason, n := range a.origin {
 		if n > 0 {
 			b.ReportMetric(share(n), "origin-"+reason+"-%")
@@ -96,7 +100,7 @@ func (a *account) add(o account) {
 		return
 	}
 	a.all, a.peer, a.copied, a.more, a.joined = a.all+o.all, a.peer+o.peer, a.copied+o.copied, a.more+o.more, a.joined+o.joined
-	a.fetched, a.least = a.fetched+o.fetched, a.least+o.least
+	a.fetched, a.least, a.most, a.mostSaved = a.fetched+o.fetched, a.least+o.least, a.most+o.most, a.mostSaved+o.mostSaved
 	for reason, n := range o.origin {
 		a.origin[reason] += n
 	}
