@@ -9,10 +9,11 @@ const demo = join(root, 'web/apps/demo/dist');
 const check = join(root, 'web/apps/check/dist/check.html');
 const doctor = join(root, 'web/apps/doctor/dist/doctor.html');
 const bench = join(root, 'web/apps/bench/dist/bench.js');
+const rival = join(root, 'web/apps/bench/dist/rival.js');
 const target = join(root, 'internal/webdist/files');
 const lab = join(root, 'internal/lab/bench/demopage/files');
 
-for (const path of [join(scripts, 'leeway.js'), join(demo, 'index.html'), check, doctor, bench]) {
+for (const path of [join(scripts, 'leeway.js'), join(demo, 'index.html'), check, doctor, bench, rival]) {
   if (!existsSync(path)) throw new Error(`bundle: ${path} is missing: run "npm run build" in web/ first`);
 }
 const kept = new Set(['.gitignore', 'demo', 'check.html', 'doctor.html']);
@@ -31,6 +32,9 @@ for (const file of readdirSync(scripts)) {
 cpSync(check, join(target, 'check.html'));
 cpSync(doctor, join(target, 'doctor.html'));
 cpSync(bench, join(lab, 'bench.js'));
+// Another project's program is no part of ours: leeway-lab reads it from beside itself.
+mkdirSync(join(root, 'build'), { recursive: true });
+cpSync(rival, join(root, 'build/rival.js'));
 // The page's scripts are embedded compressed and nothing else: players are most of them. With gzip, since browsers take brotli over TLS alone.
 const pages = new Set();
 for (const name of readdirSync(demo, { recursive: true })) {

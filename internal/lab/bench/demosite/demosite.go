@@ -155,6 +155,9 @@ func (s *Site) Public() string { return s.at(publicPort) }
 // PublicAt is that of another address of the host.
 func (s *Site) PublicAt(a netip.Addr) string { return netip.AddrPortFrom(a, publicPort).String() }
 
+// STUN is the address and port of the STUN server, where there is one.
+func (s *Site) STUN() string { return s.at(stunPort) }
+
 // Admin is the address and port for the operator of the site.
 func (s *Site) Admin() string { return s.at(adminPort) }
 

@@ -15,12 +15,17 @@ import (
 const goodbye = time.Second
 
 // browse has Chromium watch: the demo page by default flags, in the viewer's host.
-func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, peers bool) (Outcome, error) {
-	query := "?maxbuffer=30&" + s.servers.Page()
-	if !peers {
+func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, way string) (_ Outcome, err error) {
+	query, other := "?maxbuffer=30&"+s.servers.Page(), ""
+	if way == originOnly || way == withRival {
 		query += "&leeway=off"
 	}
-	page := newPage(host.DialContext, s.servers.Public(), p.LeaveAfter, p.Busy)
+	if way == withRival {
+		if other, err = s.rival(); err != nil {
+			return Outcome{}, err
+		}
+	}
+	page := newPage(host.DialContext, s.servers.Public(), p.LeaveAfter, p.Busy, other)
 	text := &bench.Tail{}
 	browser, err := demopage.Open(ctx, host, page, query, text)
 	if err != nil {

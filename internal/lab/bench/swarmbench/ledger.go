@@ -33,6 +33,8 @@ type Outcome struct {
 // Served is what the servers say, in bytes.
 type Served struct {
 	OriginToViewers, OriginToSeeds, Seed, Signaling int64
+	Requests, Segments                              int64   // to the origin for segments, and the different ones that were asked for
+	LiveLag                                         float64 // seconds from publication within which 95 of 100 live segments had a seed's certificate; 0: there were none
 	PartLag                                         float64 // seconds within which 99 of 100 parts had their certificate; 0: there were none
 }
 

@@ -84,7 +84,7 @@ func (l *show) declared(goals map[string]string) []bench.Figure {
 	var list []bench.Figure
 	for _, f := range []struct{ name, unit string }{
 		{"lag_added_seconds", "s"}, {"lag_seconds", "s"}, {"lag_seconds_origin_only", "s"}, {"leaps", ""}, {"leaps_origin_only", ""},
-		{"stalled_viewers", ""}, {"stalled_viewers_origin_only", ""},
+		{"stalled_viewers", ""}, {"stalled_viewers_origin_only", ""}, {"seed_certificate_lag_p95_seconds", "s"},
 	} {
 		list = append(list, bench.Figure{Name: f.name, Unit: f.unit, Goal: goals[f.name]})
 	}
@@ -98,6 +98,7 @@ func (l *show) declared(goals map[string]string) []bench.Figure {
 func (l *show) compare(with, without Swarm) map[string]float64 {
 	v := map[string]float64{"lag_seconds": with.lag(), "lag_seconds_origin_only": without.lag()}
 	v["lag_added_seconds"] = lagAdded(with, without)
+	v["seed_certificate_lag_p95_seconds"] = with.Served.LiveLag
 	for suffix, s := range map[string]Swarm{"": with, "_origin_only": without} {
 		stalled, _ := s.waits()
 		v["stalled_viewers"+suffix] = float64(stalled)

@@ -43,11 +43,12 @@ func TestInABlackoutAThirdIsGoneAtOnce(t *testing.T) {
 // TestLagIsComparedByItsMedian: of the viewers that say it in both ways of playing.
 func TestLagIsComparedByItsMedian(t *testing.T) {
 	l := &show{}
-	with := Swarm{Outcomes: []Outcome{{LatencyMs: 7100, Stats: signal.Stats{StallMs: 5, Stalls: 1}}, {LatencyMs: 6500, Leaps: 2}, {LatencyMs: 30_000}, {}}}
+	with := Swarm{Served: Served{LiveLag: 0.5}, Outcomes: []Outcome{{LatencyMs: 7100, Stats: signal.Stats{StallMs: 5, Stalls: 1}}, {LatencyMs: 6500, Leaps: 2}, {LatencyMs: 30_000}, {}}}
 	without := Swarm{Outcomes: []Outcome{{LatencyMs: 6000}, {LatencyMs: 7000}, {LatencyMs: 29_500}, {LatencyMs: 6000}}}
 	got := l.compare(with, without)
 	for name, want := range map[string]float64{
 		"lag_seconds": 7.1, "lag_seconds_origin_only": 6.5, "lag_added_seconds": 0.5, "leaps": 2, "leaps_origin_only": 0, "stalled_viewers": 1, "stalled_viewers_origin_only": 0,
+		"seed_certificate_lag_p95_seconds": 0.5,
 	} {
 		if d := got[name] - want; d > 1e-9 || d < -1e-9 {
 			t.Errorf("%s is %v, want %v", name, got[name], want)

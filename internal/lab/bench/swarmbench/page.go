@@ -40,6 +40,11 @@ type report struct {
 			Totals signal.Stats `json:"totals"`
 		} `json:"titles"`
 	} `json:"leeway"`
+	Rival *struct {
+		HTTP     int64 `json:"http"`
+		P2P      int64 `json:"p2p"`
+		Uploaded int64 `json:"uploaded"`
+	} `json:"rival"`
 }
 
 // stats are the report in the terms of the headless viewers.
@@ -47,6 +52,10 @@ func (r report) stats() signal.Stats {
 	s := signal.Stats{}
 	if r.Leeway != nil && len(r.Leeway.Titles) > 0 {
 		s = r.Leeway.Titles[0].Totals
+	}
+	if r.Rival != nil {
+		s.Bytes = map[string]int64{"origin": r.Rival.HTTP, "peer": r.Rival.P2P}
+		s.Uploaded = map[string]int64{"direct": r.Rival.Uploaded}
 	}
 	if s.Bytes == nil {
 		s.Bytes = map[string]int64{}
@@ -86,9 +95,10 @@ type page struct {
 	last report // guarded by mu
 }
 
-func newPage(dial func(ctx context.Context, network, address string) (net.Conn, error), servers string, leave time.Duration, busy float64) *page {
+// newPage makes it. other is further text for the head of the page.
+func newPage(dial func(ctx context.Context, network, address string) (net.Conn, error), servers string, leave time.Duration, busy float64, other string) *page {
 	p := &page{told: make(chan report, 1)}
-	head := fmt.Sprintf(`%s<script data-leave="%d" data-busy="%g">%s</script>`, demopage.Hush, leave.Milliseconds(), busy, pageScript)
+	head := fmt.Sprintf(`%s<script data-leave="%d" data-busy="%g">%s</script>`, demopage.Hush, leave.Milliseconds(), busy, pageScript) + other
 	p.Handler = demopage.Telling(dial, servers, head, p.hear)
 	return p
 }

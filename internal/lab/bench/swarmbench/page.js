@@ -7,7 +7,7 @@
     const bytes = demo?.segments.reduce((n, segment) => n + segment.bytes, 0) ?? 0;
     return fetch('/bench/told', {
       method: 'POST',
-      body: JSON.stringify({ ended, bytes, demo: { ...demo, segments: undefined }, leeway: window.leeway?.stats() }),
+      body: JSON.stringify({ ended, bytes, demo: { ...demo, segments: undefined }, leeway: window.leeway?.stats(), rival: window.__rival }),
     });
   };
   const finish = async (how) => {

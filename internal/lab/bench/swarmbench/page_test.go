@@ -37,7 +37,7 @@ func site(t *testing.T) (proxy *page, address string) {
 		}
 	}))
 	t.Cleanup(behind.Close)
-	proxy = newPage((&net.Dialer{}).DialContext, strings.TrimPrefix(behind.URL, "http://"), 1500_000_000, 0.5)
+	proxy = newPage((&net.Dialer{}).DialContext, strings.TrimPrefix(behind.URL, "http://"), 1500_000_000, 0.5, "<!-- another -->")
 	front := httptest.NewServer(proxy)
 	t.Cleanup(front.Close)
 	return proxy, strings.TrimPrefix(front.URL, "http://")
@@ -67,7 +67,7 @@ func TestThePageTellsAndEverythingElseIsPassedOn(t *testing.T) {
 		return r
 	}
 	index := fetch(t, get("/?leeway=off"))
-	for _, want := range []string{"200 <html><head><style>", `<script data-leave="1500" data-busy="0.5">`, "/bench/told", "<title>t</title></head></html>"} {
+	for _, want := range []string{"200 <html><head><style>", `<script data-leave="1500" data-busy="0.5">`, "/bench/told", "</script><!-- another --><title>t</title></head></html>"} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the page lacks %q:\n%s", want, index)
 		}

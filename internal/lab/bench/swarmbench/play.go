@@ -81,8 +81,11 @@ const (
 
 // ways of playing the trace of a case; the first two are always compared.
 func (s scenario) ways() []string {
-	if s.prefetch {
+	switch {
+	case s.prefetch:
 		return []string{withLeeway, originOnly, withoutPrefetch}
+	case s.rival:
+		return []string{withLeeway, originOnly, withRival}
 	}
 	return []string{withLeeway, originOnly}
 }
@@ -93,6 +96,9 @@ func (s scenario) servers(way string, log io.Writer) demosite.Options {
 	if s.live != nil {
 		o.Film, o.Segment, o.Filmless = demosite.Stream, s.live.segment, s.live.parts
 		o.Settings = append(o.Settings, s.live.settings()...)
+	}
+	if way == withRival {
+		o.Settings = append(o.Settings, "LEEWAY_TRACKER_WEBTORRENT_TOKEN="+rivalToken)
 	}
 	return o
 }
@@ -105,7 +111,8 @@ const apartVariable = "LEEWAY_SWARM_APART"
 const recordVariable = "LEEWAY_SWARM_RECORD"
 
 // all plays a trace in all ways in the same minutes, each in a lab of its own with the same seed: what else the machine
-// does is then the same for all. void says why nothing is claimed of the run.
+// does is then the same for all. Where all viewers are browsers one way is played after the other: a machine that carries one carries not
+// three at once. void says why nothing is claimed of the run.
 func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms []Swarm, void, err error) {
 	ways := s.ways()
 	var stages []*stage
@@ -143,7 +150,7 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 				cancel()
 			}
 		})
-		if os.Getenv(apartVariable) != "" {
+		if os.Getenv(apartVariable) != "" || s.rival {
 			wg.Wait()
 		}
 	}
@@ -182,7 +189,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 			defer progress.add(-1, 1)
 			patient, done := context.WithTimeout(ctx, sc.film+late)
 			defer done()
-			swarm.Outcomes[i], errs[i] = s.watch(patient, s.viewers[i], p, way != originOnly)
+			swarm.Outcomes[i], errs[i] = s.watch(patient, s.viewers[i], p, way)
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("viewer %d: %w", i+1, errs[i])
 				cancel()
@@ -226,7 +233,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 }
 
 // watch is one viewer from its arrival to its end, and what else its machine does.
-func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, peers bool) (o Outcome, err error) {
+func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, way string) (o Outcome, err error) {
 	var other sync.WaitGroup
 	var downloaded int64
 	var failed error
@@ -234,9 +241,9 @@ func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, peers bool
 		other.Go(func() { downloaded, failed = s.mirror.download(ctx, host, p) })
 	}
 	if p.Browser {
-		o, err = s.browse(ctx, host, p, peers)
+		o, err = s.browse(ctx, host, p, way)
 	} else {
-		o, err = s.headless(ctx, host, p, peers)
+		o, err = s.headless(ctx, host, p, way != originOnly)
 	}
 	other.Wait()
 	o.Downloaded = downloaded

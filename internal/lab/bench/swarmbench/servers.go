@@ -30,11 +30,17 @@ func (s *servers) served() (Served, error) {
 	if err != nil {
 		return Served{}, err
 	}
+	requests, segments, err := s.asked()
+	if err != nil {
+		return Served{}, err
+	}
 	return Served{
+		Requests: requests, Segments: segments,
 		OriginToViewers: sums(`leeway_origin_sent_bytes_total`, `client="viewer"`),
 		OriginToSeeds:   sums(`leeway_origin_sent_bytes_total`, `client="seed"`),
 		Seed:            sums(`leeway_seed_sent_bytes_total`),
 		Signaling:       sums(`leeway_tracker_message_bytes_total`),
+		LiveLag:         within(sums, `leeway_seed_live_certificate_seconds`, 0.95),
 		PartLag:         within(sums, `leeway_seed_part_certificate_seconds`, 0.99),
 	}, nil
 }

@@ -69,6 +69,16 @@ var Bench = bench.Bench{
 			"Twelve headless viewers of trace-30's kinds at the edge of a low-latency stream, parts of 0.5 s.")),
 		extra(scenario{viewers: 30, film: liveLength, within: 30 * time.Second, watch: liveLength, goals: livelyManyParts, live: &show{segment: 2 * time.Second, parts: true}}.of("ll-30",
 			"Thirty of them.")),
+		extra(scenario{viewers: 4, rival: true, film: filmLength, watch: liveLength, goals: rivalled}.of("rival-4",
+			"Four pages of Chromium that are opened 5 s apart and watch a film: by the origin alone, with Leeway and with p2p-media-loader, one after the other.")),
+		extra(scenario{viewers: 6, rival: true, film: filmLength, watch: liveLength, goals: rivalled}.of("rival-6",
+			"Six of them.")),
+		extra(scenario{viewers: 4, rival: true, film: liveLength, watch: liveLength, goals: rivalledLive, live: &show{segment: 2 * time.Second}}.of("rival-live",
+			"Four of them at the edge of a live stream with segments of 2 s.")),
+		extra(scenario{viewers: 6, rival: true, film: liveLength, watch: liveLength, goals: rivalledLive, live: &show{segment: 2 * time.Second}}.of("rival-live-6",
+			"Six of them.")),
+		extra(scenario{viewers: 4, rival: true, film: liveLength, watch: liveLength, goals: rivalledLive, live: &show{segment: 2 * time.Second, parts: true}}.of("rival-ll",
+			"Four of them at the edge of a low-latency stream, parts of 0.5 s.")),
 		soakCase(),
 	},
 }
@@ -149,6 +159,7 @@ type scenario struct {
 	prefetch  bool          // the site allows it, and the trace is played without it, too
 	busy      float64       // the last to come is a browser, whose page has other things to do for that share of the time
 	live      *show         // nil: a film
+	rival     bool          // all viewers are pages, and the trace is played with another program, too
 	download  time.Duration // the last to come has another program download something for so long, and the trace is a fixed one
 }
 
@@ -171,12 +182,19 @@ func (s scenario) of(name, about string) bench.Case {
 	if s.download > 0 {
 		figures = append(figures, declaredDownloads(s.goals)...)
 	}
-	return bench.Case{Name: name, About: about, Figures: figures, Run: s.run}
+	c := bench.Case{Name: name, About: about, Figures: figures, Run: s.run}
+	if s.rival {
+		c.Figures, c.Needs = append(c.Figures, declaredRival(s.goals)...), missingRival
+	}
+	return c
 }
 
 // run plays the trace with Leeway and by the origin alone.
 func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
+	if s.rival {
+		windows(plans)
+	}
 	if s.busy > 0 { // the others are there before it, and have what it plays
 		last := &plans[len(plans)-1]
 		last.Browser, last.Busy, last.Line = true, s.busy, lines[0].Line
@@ -214,6 +232,9 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	}
 	if s.prefetch {
 		maps.Copy(sample.Values, compareAhead(with, swarms[2]))
+	}
+	if s.rival {
+		maps.Copy(sample.Values, compareRival(with, without, swarms[2]))
 	}
 	if s.download > 0 {
 		maps.Copy(sample.Values, compareDownloads(with, without, swarms[2]))
