@@ -87,6 +87,12 @@ func TestPartsAreSharedWithoutASeed(t *testing.T) {
 	}
 	folder := "http://" + at + page[begin:end]
 	partsAreSigned(t, folder+"240p/", public)
+	// A viewer of a stream that has just begun has no more than what has been in it, and asks the origin for all it plays: its buffer is short.
+	testkit.Eventually(t, "the stream is as long as players stay behind its end, twice", func() bool {
+		_, text := fetch(t, "GET", folder+"240p/index.m3u8")
+		_, media, err := playlist.Read([]byte(text))
+		return err == nil && media != nil && lasted(media) >= 2*media.LowLatency.HoldBack
+	})
 
 	played := &playedParts{all: map[string][]byte{}}
 	var viewers []*headless.Viewer
@@ -123,6 +129,22 @@ func TestPartsAreSharedWithoutASeed(t *testing.T) {
 	if wrong, compared := played.wrong(t); wrong > 0 || compared < 4 {
 		t.Errorf("%d of %d parts are not the origin's", wrong, compared)
 	}
+}
+
+// lasted is how long a stream is that is published in parts.
+func lasted(media *playlist.Media) (length time.Duration) {
+	add := func(s *playlist.Segment) {
+		for _, p := range s.Parts {
+			length += time.Duration(p.Duration * float64(time.Second))
+		}
+	}
+	for i := range media.Segments {
+		add(&media.Segments[i])
+	}
+	if growing := media.LowLatency.Growing; growing != nil {
+		add(growing)
+	}
+	return length
 }
 
 // partsAreSigned looks at the playlist of a rendition and at the certificates of the parts that it lists.
