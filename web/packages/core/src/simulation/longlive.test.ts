@@ -20,7 +20,7 @@ test(`${hours} hours of a live stream leave what its first third left`, async ()
   const begunAt = world.now();
   /** How long until a segment is published, ms. */
   const dueMs = (n: number) => begunAt + (n + 1 - window) * segmentMs - world.now();
-  const before = inUse();
+  const before = await inUse();
   for (let n = 0; n < 2; n++) {
     viewer(undefined, { cacheBytes: 2 ** 20 }, false, (v) => {
       v.live = true;
@@ -46,7 +46,7 @@ test(`${hours} hours of a live stream leave what its first third left`, async ()
       // A seed is another machine.
       for (; dueMs(gone + 30) < 0; gone++) seed.forget(film.segments[gone]!.name);
     }
-    used.push((inUse() - before) / viewers.length);
+    used.push(((await inUse()) - before) / viewers.length);
   }
   expect(figures(viewers, film)).toMatchObject(fine);
   const played = (total.origin + total.seed + total.peer) / segmentBytes / viewers.length;

@@ -13,7 +13,7 @@ test('a title of two hours at twice its speed leaves no more than the cache and 
   const film = new LongFilm(segments, segmentMs, segmentBytes);
   const { seed, viewer, viewers, run } = setUp(film);
   const ahead = () => ({ allowed: true, waste_bytes: 0, role: 'full' as const, battery: false });
-  const before = inUse();
+  const before = await inUse();
   for (let n = 0; n < 2; n++) {
     viewer(undefined, { cacheBytes, ahead }).speed = 2;
     await run(20_000);
@@ -32,7 +32,7 @@ test('a title of two hours at twice its speed leaves no more than the cache and 
     }
     // A seed is another machine.
     for (; behind < Math.min(segments, minute * 30); behind++) seed.forget(film.segments[behind]!.name);
-    if (minute % 4 === 3) used.push((inUse() - before) / viewers.length);
+    if (minute % 4 === 3) used.push(((await inUse()) - before) / viewers.length);
   }
   expect(figures(viewers, film)).toMatchObject(fine);
   // They have watched all of it, and shared it.
