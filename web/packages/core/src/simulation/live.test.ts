@@ -5,7 +5,7 @@ import { Film } from './film.ts';
 import { figures, fine, setUp } from './scene.ts';
 
 // Virtual time costs real time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 240_000 });
 
 const [segmentMs, segmentBytes] = [2_000, 400_000];
 /** Segments in the playlist, and how many of them are ahead of a viewer that begins. */
