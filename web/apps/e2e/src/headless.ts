@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { binary, buildDir } from './paths.ts';
 
@@ -18,14 +18,32 @@ export function headlessViewer(manifest: string, tracker: string, leave: string)
   return play(manifest, tracker, leave, ['--rendition', 'highest', '--buffer', '20s']);
 }
 
-/** One that plays the parts of a low-latency stream. */
-export function partsViewer(manifest: string, tracker: string, leave: string, rendition: string): Promise<Summary> {
-  return play(manifest, tracker, leave, ['--rendition', rendition, '--low-latency']);
+/** One that plays the parts of a low-latency stream. It leaves when it is told to, or after `most`; both answer its summary. */
+export function partsViewer(
+  manifest: string,
+  tracker: string,
+  most: string,
+  rendition: string,
+): () => Promise<Summary> {
+  let viewer: ChildProcess | undefined;
+  const summary = play(manifest, tracker, most, ['--rendition', rendition, '--low-latency'], (child) => {
+    viewer = child;
+  });
+  return () => {
+    viewer?.kill('SIGTERM');
+    return summary;
+  };
 }
 
-async function play(manifest: string, tracker: string, leave: string, how: string[]): Promise<Summary> {
+async function play(
+  manifest: string,
+  tracker: string,
+  leave: string,
+  how: string[],
+  started?: (child: ChildProcess) => void,
+): Promise<Summary> {
   const args = ['viewer', ...how, '--leave', leave, '--tracker', `${tracker.replace('http', 'ws')}/`, manifest];
-  return JSON.parse(await said(binary, args)) as Summary;
+  return JSON.parse(await said(binary, args, '', started)) as Summary;
 }
 
 /** Runs a viewer of the lab that sends nothing right: one bit of each message is wrong. Answers its peer ID when it has left. */
@@ -37,8 +55,9 @@ export async function polluter(manifest: string, seconds: number): Promise<strin
 }
 
 /** What a program writes until it ends. */
-function said(program: string, args: string[], input = ''): Promise<string> {
+function said(program: string, args: string[], input = '', started?: (child: ChildProcess) => void): Promise<string> {
   const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'] });
+  started?.(child);
   child.stdin.end(input);
   let text = '';
   child.stdout.on('data', (chunk: Buffer) => {

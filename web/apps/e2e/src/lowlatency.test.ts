@@ -154,6 +154,7 @@ function shareOf(pages: Watched[], source: 'seed' | 'peer'): number {
 const amount = (pages: Watched[], peer: string, way: 'downloaded' | 'uploaded'): number =>
   sumOf(pages.flatMap(({ peers }) => peers.filter((link) => link.peer === peer).map((link) => link[way])));
 
+/** A headless viewer, for so long at most. */
 const partsFor = (ms: number) => partsViewer(manifest(), demo.url, `${ms / 1000}s`, rendition);
 
 test('pages take parts of headless viewers, and fare as a page without the script', async () => {
@@ -170,7 +171,7 @@ test('pages take parts of headless viewers, and fare as a page without the scrip
     cells: document.querySelectorAll('.cell[data-source]').length,
     shared: document.querySelectorAll('.cell[data-source="peer"], .cell[data-source="seed"]').length,
   }));
-  const others = await Promise.all(early);
+  const others = await Promise.all(early.map((leave) => leave()));
   const served = await metrics(demo.admin);
   const signed = sum(served, 'leeway_seed_part_certificate_seconds_count');
   const counted = sum(served, 'leeway_viewer_parts_total', 'source="peer"');
@@ -199,8 +200,9 @@ test('a headless viewer takes parts of pages', async () => {
     const all = await Promise.all(viewers.map((viewer) => viewer.stats()));
     return all.every((stats) => (stats?.titles[0]?.totals.bytes.seed ?? 0) > 0);
   });
-  // It is still linked when the pages are looked at.
-  const [pages, late] = await Promise.all([watch(viewers, watchMs / 2), partsFor(watchMs / 2 + 10_000)]);
+  const leave = partsFor(watchMs / 2 + 30_000);
+  const pages = await watch(viewers, watchMs / 2); // it is still linked then
+  const late = await leave();
   figures('lowlatency-headless', { pages, late });
 
   expect(amount(pages, late.session, 'uploaded'), 'to the headless viewer').toBeGreaterThan(500_000);
@@ -210,7 +212,7 @@ test('a headless viewer takes parts of pages', async () => {
 
 test('a viewer that pushes wrong pieces is banned by each page at the first, and none is played', async () => {
   // It has a place at the seed before the pages come, and has room for them. It chooses its rendition: the highest.
-  const wicked = polluter(manifest(), watchMs / 1000 + 40);
+  const wicked = polluter(manifest(), watchMs / 1000 + 25);
   await pause(10_000);
   const viewers: Viewer[] = [];
   for (const name of ['first', 'second', 'third']) viewers.push(await open(browser, name, '', 2));
