@@ -17,8 +17,11 @@ packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-pars
 
 npm_installed := web/node_modules/.package-lock.json
 
+# Builds, tests and vet with the same flags compile each package once.
+export GOFLAGS ?= -trimpath
+
 .DEFAULT_GOAL := help
-internal_targets := go-race go-long go-tools web-types web-unit web-pack
+internal_targets := test-still test-timed go-race go-long go-tools web-types web-unit web-pack
 .PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e e2e-players firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak live-hours lint format build image load-image image-check release image-digests kube-test film clean
 
 help: ## this list
@@ -27,7 +30,13 @@ help: ## this list
 demo: build ## sets up, prepares the film once, starts everything, prints the page's address
 	@build/leeway up $(ARGS)
 
-test: test-go test-web test-interop test-alerts e2e test-netlab ## every test, real browsers included
+test: web-types test-still test-timed ## every test, real browsers included
+
+# These compare nothing with a clock of the machine: continuous integration runs them beside its soak, and web-types with lint.
+test-still: web-unit web-pack go-tools test-interop test-alerts go-long
+
+# These need the machine: sockets, browsers and networks in real time.
+test-timed: go-race e2e test-netlab
 
 # Parts of their own, since `make --keep-going` says then what each of them has found.
 test-go: go-race go-long go-tools ## Go tests with the race detector (as root also those in network namespaces)
@@ -35,11 +44,11 @@ test-go: go-race go-long go-tools ## Go tests with the race detector (as root al
 go-race:
 	@scripts/need go gcc
 	@[ "$$(id -u)" != 0 ] || scripts/need ip iptables
-	scripts/gotest ./... -race -p $$(($$(nproc) + 1)) # many packages wait more than they work
+	scripts/gotest ./... -race -vet=off -p $$(($$(nproc) + 1)) # many packages wait more than they work; make lint has vet
 
 go-long: # what these leave out with the race detector: long plays in one goroutine
 	@scripts/need go
-	scripts/gotest './internal/ledbat ./internal/viewer'
+	scripts/gotest './internal/ledbat ./internal/viewer' -vet=off
 
 go-tools: # they read files above their modules, which the cache does not look at
 	@scripts/need go

@@ -7,6 +7,8 @@ export default defineConfig({
       'apps/{bench,check,demo,doctor}/src/**/*.test.ts',
       'scripts/**/*.test.mjs',
     ],
+    // Files compute, and wait for nothing: each processor has one. Vitest's own default leaves one out.
+    maxWorkers: '100%',
     testTimeout: 10_000,
     // A test that fails runs once more, and is named (decision 65).
     retry: 1,

@@ -206,7 +206,7 @@ func (s *scene) tally() (out tally) {
 func inOneGoroutine(t *testing.T) {
 	t.Helper()
 	if testkit.RaceDetector {
-		t.Skip("one goroutine, and long: `make test-go` plays it without the race detector")
+		t.Skip("one goroutine, and long: `make go-long` plays it without the race detector")
 	}
 }
 
