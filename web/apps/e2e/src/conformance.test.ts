@@ -1,6 +1,15 @@
 import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Adapter, type Bench, caseNames, fixturesDir, runCell, table, type Verdict } from '@leeway/conformance';
+import {
+  type Adapter,
+  type Bench,
+  caseNames,
+  fixturesDir,
+  runCell,
+  table,
+  type Verdict,
+  warmUp,
+} from '@leeway/conformance';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { kitBrowser, kitOrigin } from './conformance/bench.ts';
@@ -39,6 +48,10 @@ const chosen = (adapter: Adapter, name: string, browser: string): boolean => {
 };
 
 const browsers = [kitBrowser('Chromium', () => Chromium.start()), kitBrowser('Firefox', () => Firefox.start())];
+const cellsOf = ({ name: browser }: (typeof browsers)[number]) =>
+  rows.flatMap((adapter) =>
+    caseNames.filter((name) => chosen(adapter, name, browser)).map((name) => ({ adapter, name })),
+  );
 let stack: Stack;
 let bench: Omit<Bench, 'browser'>;
 
@@ -48,6 +61,11 @@ beforeAll(async () => {
   stack = await Stack.start({ split: true, publicSeed: true });
   bench = { origin: kitOrigin(stack.origin), tracker: stack.tracker, fixtures };
   rmSync(results, { force: true });
+  for (const browser of browsers) {
+    const [first] = cellsOf(browser);
+    // A browser that does not start fails its own cells, and those alone.
+    if (first) await warmUp({ ...bench, browser }, first.adapter).catch(() => {});
+  }
 });
 afterAll(async () => {
   writeFileSync(join(buildDir, 'conformance.md'), `${table(verdicts)}\n`);
@@ -56,9 +74,7 @@ afterAll(async () => {
 });
 
 for (const browser of browsers) {
-  const cells = rows.flatMap((adapter) =>
-    caseNames.filter((name) => chosen(adapter, name, browser.name)).map((name) => ({ adapter, name })),
-  );
+  const cells = cellsOf(browser);
   if (cells.length === 0) continue;
   describe.concurrent(browser.name, () => {
     test.for(cells)('$name: $adapter.name', { timeout: 180_000 }, async ({ adapter, name }, context) => {

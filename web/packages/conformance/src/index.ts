@@ -14,4 +14,4 @@ export { fixturesDir } from './fixtures/make.ts';
 export { type Fixture, type FixtureName, fixtures } from './fixtures/recipe.ts';
 export { type CaseName, caseNames } from './names.ts';
 export { table } from './report.ts';
-export { type Result, runCell, skipped, type Verdict } from './run.ts';
+export { type Result, runCell, skipped, type Verdict, warmUp } from './run.ts';

@@ -4,6 +4,7 @@ import type { Adapter, BrowserName } from './adapter.ts';
 import type { Bench } from './bench.ts';
 import { cases, type Figures, playsPlain } from './cases/cases.ts';
 import { Scene } from './cases/scene.ts';
+import { played } from './cases/view.ts';
 import type { CaseName } from './names.ts';
 
 export type Result = 'passes' | 'skipped' | 'fails';
@@ -19,10 +20,30 @@ export interface Verdict {
 }
 
 let cells = 0;
+/** How long a browser plays before its first cell, in seconds of film, and how long that may take. */
+const warmSeconds = 1;
+const warmPatienceSeconds = 60;
 
 /** Why an adapter is not put to a case; undefined: it is. */
 export function skipped(adapter: Adapter, name: CaseName, browser: BrowserName): string | undefined {
   return adapter.skips?.[name] ?? adapter.skips?.[`${name} in ${browser}`];
+}
+
+/** A path of its own on the origin, so that nothing of another cell is in a cache. */
+const nextFolder = () => `/kit/${cells++}-${process.pid}/`;
+
+/**
+ * Has a browser play for a moment, without Leeway. Its first page starts processes for pages and for media, which takes the machine
+ * for seconds: that is in no cell's time then, nor in that of a cell beside it. What does not play here is for a cell to say.
+ */
+export async function warmUp(bench: Bench, adapter: Adapter): Promise<void> {
+  const scene = await Scene.open(bench, adapter, nextFolder(), { fixture: 'ts' });
+  try {
+    const view = await scene.view('host', true);
+    await view.until(played(warmSeconds), warmPatienceSeconds);
+  } finally {
+    await scene.close();
+  }
 }
 
 /** Puts an adapter to one case. Rejects only if the bench itself fails. */
@@ -32,7 +53,7 @@ export async function runCell(bench: Bench, adapter: Adapter, name: CaseName): P
   const cell = { adapter: adapter.name, case: name, browser: bench.browser.name };
   const why = skipped(adapter, name, bench.browser.name);
   if (why) return { ...cell, result: 'skipped', reason: why };
-  const scene = await Scene.open(bench, adapter, `/kit/${cells++}-${process.pid}/`, one.scene);
+  const scene = await Scene.open(bench, adapter, nextFolder(), one.scene);
   try {
     const { wrong, figures } = await one.run(scene);
     if (wrong.length === 0) return { ...cell, result: 'passes', figures };
