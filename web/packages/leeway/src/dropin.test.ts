@@ -276,6 +276,7 @@ test('the packed scripts find each player whose adapter is a part, fetch that pa
   const page = new Page();
   runInNewContext(script.code, page.window);
   page.window.shaka = { Player: class {} };
+  await new Promise(setImmediate);
   const integrity = `sha256-${createHash('sha256').update(parts.shaka.code).digest('base64')}`;
   const src = `https://video.example.com/static/${parts.shaka.name}?${integrity.slice(-9)}`;
   expect(page.elements).toMatchObject([{ src, integrity, crossOrigin: 'anonymous', nonce: 'abc' }]);

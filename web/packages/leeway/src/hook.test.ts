@@ -1,5 +1,6 @@
 import type { Leeway } from '@leeway/core';
 import { describe, expect, test, vi } from 'vitest';
+import type { DashNamespace } from '../../dashjs/src/dashjs.ts';
 import type { ShakaNamespace } from '../../shaka/src/shaka.ts';
 import { type Hook, hook } from './hook.ts';
 import type { Attach } from './load.ts';
@@ -116,6 +117,9 @@ describe('finding Shaka, whose adapter is a part', () => {
     expect(load).not.toHaveBeenCalled();
     scope.shaka = shaka;
     scope.shaka = shaka;
+    // Not among the player's own calls: its script runs.
+    expect(load).not.toHaveBeenCalled();
+    await settle();
     expect(load.mock.calls).toEqual([['shaka']]);
     expect(hook.found).toBe(true);
     come();
@@ -128,7 +132,9 @@ describe('finding Shaka, whose adapter is a part', () => {
 
   test('an adapter that comes after the end is not used', async () => {
     const { leeway, attach, load, come, settle } = script();
-    hookShaka(leeway, { shaka }, load).undo();
+    const hook = hookShaka(leeway, { shaka }, load);
+    await settle();
+    hook.undo();
     come();
     await settle();
     expect(attach).not.toHaveBeenCalled();
@@ -141,6 +147,7 @@ describe('finding Shaka, whose adapter is a part', () => {
         throw new TypeError('no Shaka 5');
       });
       hookShaka(leeway, { shaka }, load);
+      await settle();
       if (missing) fail();
       else come();
       await settle();
@@ -149,6 +156,24 @@ describe('finding Shaka, whose adapter is a part', () => {
       ]);
     }
   });
+});
+
+test('dash.js behind the tag is met before a player is made: it puts its namespace on the page empty, and again when it is whole', async () => {
+  const { leeway } = setUp();
+  const load = vi.fn<Load>(() => new Promise(() => {}));
+  const scope: Record<string, unknown> = {};
+  const hook = find('dashjs', leeway, scope, load);
+  const dashjs: Record<string, unknown> = {};
+  scope.dashjs = dashjs;
+  await new Promise(setImmediate);
+  expect([load.mock.calls, hook.found]).toEqual([[], false]);
+  const extend = vi.fn();
+  dashjs.MediaPlayer = () => ({ create: () => ({ extend }) });
+  scope.dashjs = dashjs;
+  await new Promise(setImmediate);
+  expect([load.mock.calls, hook.found]).toEqual([[['dashjs']], true]);
+  (scope.dashjs as DashNamespace).MediaPlayer().create();
+  expect(extend.mock.calls.map(([loader]) => loader)).toEqual(['XHRLoader', 'FetchLoader']);
 });
 
 describe('the script tag', () => {

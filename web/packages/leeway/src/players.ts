@@ -37,7 +37,10 @@ function adapted<V, T>(part: Part, needs: string, meet: (value: V) => T | undefi
     if (!found) return undefined;
     let undone = false;
     let detach: (() => void) | undefined;
-    load(part)
+    // In a turn of its own. A request has the browser note the places of the calls that made it. For those of the player's script, which
+    // runs as it gets its global, it would parse that script once more.
+    Promise.resolve(part)
+      .then(load)
       .then((attach) => {
         if (!undone) detach = (attach as Attach<T>)(leeway, found);
       })
