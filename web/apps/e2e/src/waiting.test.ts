@@ -102,12 +102,13 @@ test('a tracker that is dead when the page loads costs nothing', async () => {
 /** A page with the example of docs/embedding.md that waits a second for the script. */
 function waits(script: string): string {
   const text = readFileSync(new URL('../../../../docs/embedding.md', import.meta.url), 'utf8');
-  const example = /```html\n(<script type="module">[^`]*setTimeout\(resolve, 1000\)[^`]*)```/
+  const example = /```html\n(<script>[^`]*setTimeout\(resolve, 1000\)[^`]*)```/
     .exec(text)![1]!
+    .replace('dash.all.min.js', '/dashjs.js')
     .replace('https://tracker.example.com/leeway.js', script)
     .replace('wss://tracker.example.com', stack.tracker.replace('http', 'ws'))
     .replace('https://media.example.com/film', '/cmaf');
-  return `<!doctype html><title>waits</title><video muted></video><script src="/dashjs.js"></script>${example}`;
+  return `<!doctype html><title>waits</title><video muted></video>${example}`;
 }
 
 test('a page of dash.js that waits a second for the script shares with it, and plays where it does not come', async () => {

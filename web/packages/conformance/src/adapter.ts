@@ -56,7 +56,7 @@ export interface Adapter {
   markup?: string;
   /** The page has no tag of the drop-in: it ties the library in itself, and has the tracker's address in `data-tracker` of `<html>`. */
   ownLibrary?: boolean;
-  /** The drop-in has to be there before a player is made: its tag has no `async`. */
+  /** The drop-in has to be there before a player is made: its tag has no `async`, and stands ahead of the adapter's scripts. */
   early?: boolean;
   /** In low latency it asks for parts of segments, and the library hears that they are: viewers share them. */
   parts?: boolean;

@@ -41,13 +41,14 @@ export function pageHtml(adapter: Adapter, { players, tracker }: PageOptions): s
     tracker && !adapter.ownLibrary
       ? `<script ${adapter.early ? '' : 'async '}src="${tracker}/leeway.js" data-tracker="${address}"></script>`
       : '';
+  // As docs/embedding.md has it.
+  const scripts = adapter.early ? [tag, ...tags] : [...tags, tag];
   // A module's script runs after the page has been read, and so does what follows it here.
   const late = assets.some(({ module }) => module);
   return `<!doctype html><html${tracker ? ` data-tracker="${address}"` : ''}><meta charset="utf-8"><title>conformance</title>
 <script>(${probe})();</script>
 ${players.map(() => `<div class="stage">${markup}</div>`).join('\n')}
-${tags.join('\n')}
-${tag}
+${scripts.join('\n')}
 <script${late ? ' type="module"' : ''}>(${start})(${adapter.play}, ${JSON.stringify(players)});</script>`;
 }
 
