@@ -66,6 +66,7 @@ func cases() []bench.Case {
 		uplink("12-5-short-chromium", 5, true, senders),
 		downlink("13-1-chromium", 1, false, viewers), downlink("13-5-chromium", 5, false, viewers), downlink("13-20-chromium", 20, false, viewers),
 		downlink("13-5-short-chromium", 5, true, viewers),
+		competitors("2-short-firefox", 10*time.Second, 20*time.Second, true, firefoxSenders), uplink("12-5-short-firefox", 5, true, firefoxSenders),
 		segments(5, 20), segments(5, 100), segments(20, 20), segments(20, 100), segments(100, 20), segments(100, 100),
 	}
 	for i, c := range all {

@@ -25,8 +25,12 @@ func TestPagesAreEnds(t *testing.T) {
 		"one of two tabs":     {kind: ledbatLane, near: sharedPage},
 		"viewer that asks":    {kind: asked, far: visiblePage, senders: 2},
 		"browser and browser": {kind: ledbatLane, near: visiblePage, far: visiblePage, bursts: bytes},
+		"hidden Firefox":      {kind: ledbatLane, near: firefoxPage, peers: 2, bursts: bytes},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if err := demopage.MissingFirefoxEnd(t.Context()); f.near == firefoxPage && err != nil {
+				t.Skip(err)
+			}
 			sc := scene{name: name, line: line, length: 3 * time.Second, flows: []flow{f}}
 			if f.near == sharedPage {
 				sc.length += 3 * time.Second // tabs are counted every two

@@ -15,13 +15,13 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 )
 
-// pageStack is an end in a Chromium of its own, by default flags, whose page (web/apps/bench/src/transport) has the
-// library's background lane.
+// pageStack is an end in a browser of its own, Chromium by default flags or Firefox, whose page (web/apps/bench/src/transport) has
+// the library's background lane.
 type pageStack struct {
 	place
 	page    *demopage.Orders
 	browser *demopage.Browser
-	tabs    *tabs // of a page that is hidden
+	tabs    *tabs // of a Chromium whose page is hidden
 	seen    sync.Once
 	shown   chan struct{} // closed once the page is hidden, or visible, as it is to be
 }
@@ -61,7 +61,11 @@ func newPageStack(ctx context.Context, p place) (*pageStack, error) {
 		return nil, err
 	}
 	o := demopage.Options{Listener: listener, Page: s.page, Query: "?transport"}
-	if p.setup.Page != visiblePage {
+	switch p.setup.Page {
+	case firefoxPage:
+		// It opens a tab for each address, and the first is before the others.
+		o.Firefox, o.Flags = true, []string{"about:blank"}
+	case hiddenPage, sharedPage:
 		front := "about:blank"
 		if p.setup.Page == sharedPage {
 			front = "http://" + listener.Addr().String() + "/?tab"
@@ -109,7 +113,7 @@ func (s *pageStack) hear(b []byte) error {
 	switch w.Type {
 	case sayReady:
 		switch {
-		case w.Hidden == (s.tabs != nil):
+		case w.Hidden == (s.setup.Page != visiblePage):
 			s.seen.Do(func() { close(s.shown) })
 		case s.tabs != nil:
 			return s.tabs.open() // which is in front of this one then

@@ -21,6 +21,7 @@ const (
 	visiblePage page = "visible" // a Chromium, whose only tab it is
 	hiddenPage  page = "hidden"  // a Chromium with another tab before it
 	sharedPage  page = "shared"  // the same, and the other tab is of the same site, so that the line is divided
+	firefoxPage page = "firefox" // a Firefox with another tab before it
 )
 
 // The types of message.
