@@ -4,7 +4,14 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/judge"
+	"github.com/leeway-video/leeway/internal/probe"
+	"github.com/leeway-video/leeway/internal/relay"
+	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/turnd"
+	"github.com/leeway-video/leeway/internal/webtorrent"
 )
 
 // Config is the whole configuration: one file, a section a service. Fields tagged secret are never printed.
@@ -239,28 +246,31 @@ const (
 	originAdmin  = "127.0.0.1:9468"
 )
 
-// defaults is the configuration with nothing said.
+// defaults is the configuration with nothing said: the services' own defaults, and ports and folders.
 func defaults(getenv func(string) string) *Config {
 	dir := dataDir(getenv)
+	track, torrents, seeds, relays, packets, tests := tracker.Defaults(), webtorrent.Defaults(), seed.Defaults(), relay.Defaults(), turnd.Defaults(), probe.Defaults()
 	return &Config{
 		Log: LogConfig{Level: "info", Format: "auto"},
 		Tracker: TrackerConfig{
 			Listen: ":8080", Admin: trackerAdmin, DataDir: filepath.Join(dir, "tracker"), ProxyHeader: headerXForwardedFor,
-			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 15 * time.Second, HarmPause: 24 * time.Hour,
-			MaxSessions: 20_000, MaxPerAddress: 2000, MaxPerSubject: 16, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20, PeersPerHour: 600,
-			CredentialsLife: 10 * time.Minute, TokenGrace: 10 * time.Second,
-			WebTorrent: WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
+			UpdateInterval: track.UpdateInterval, StatsInterval: track.StatsInterval, TicketLife: track.TicketLife, DrainSpread: track.DrainSpread,
+			HarmPause: judge.DefaultPause, MaxSessions: track.MaxSessions, MaxPerAddress: track.MaxPerAddress, MaxPerSubject: track.MaxPerSubject,
+			MaxSwarms: track.MaxSwarms, MaxMembers: track.MaxMembers, MessagesPerSecond: track.MessagesPerSecond, ConnectsPerSecond: track.ConnectsPerSecond,
+			PeersPerHour: track.PeersPerHour, CredentialsLife: track.CredentialsLife, TokenGrace: track.TokenGrace,
+			WebTorrent: WebTorrentConfig{Interval: torrents.Interval, MaxSwarms: torrents.MaxSwarms},
 		},
 		Seed: SeedConfig{
 			Admin: seedAdmin, DataDir: filepath.Join(dir, "seed"),
-			MemoryBytes: 128 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, IndexBytes: 64 << 20, SessionFactor: 1.5, LookAhead: 2, Probe: true,
-			Fleet: FleetConfig{WarmUp: 64 << 20},
+			MemoryBytes: seeds.MemoryBytes, DiskBytes: seeds.DiskBytes, MaxLinks: seeds.MaxLinks, MaxTitles: seeds.MaxTitles, IndexBytes: seeds.IndexBytes,
+			SessionFactor: seeds.SessionFactor, LookAhead: seeds.LookAhead, Probe: true, Fleet: FleetConfig{WarmUp: 64 << 20},
 		},
 		Turn: TurnConfig{
-			Listen: ":3478", ListenTLS: ":5349", Admin: turnAdmin, Realm: "leeway", PortMin: 49152, PortMax: 65535,
-			MaxAllocations: 10_000, MaxPerUser: 40, MaxPerAddress: 1000, MaxConnections: 10_000, AllocationRate: 2_500_000, Drain: 30 * time.Second,
+			Listen: ":3478", ListenTLS: ":5349", Admin: turnAdmin, Realm: packets.Realm, PortMin: int(packets.PortMin), PortMax: int(packets.PortMax),
+			MaxAllocations: relays.MaxAllocations, MaxPerUser: relays.MaxPerUser, MaxPerAddress: relays.MaxPerAddress, MaxConnections: relays.MaxConnections,
+			AllocationRate: 2_500_000, Drain: 30 * time.Second,
 		},
-		Probe:  ProbeConfig{Admin: probeAdmin, MaxTests: 64, MaxPerAddress: 16, DailyBytes: 50 << 30, Drain: 15 * time.Second},
+		Probe:  ProbeConfig{Admin: probeAdmin, MaxTests: tests.MaxTests, MaxPerAddress: tests.MaxPerAddress, DailyBytes: tests.DailyBytes, Drain: 15 * time.Second},
 		Origin: OriginConfig{Listen: "127.0.0.1:8088", Admin: originAdmin},
 		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: trackerAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone, Prefetch: true, SignLive: true, Role: site.RoleFull},
 	}

@@ -50,16 +50,12 @@ func startSeed(p seedParts) (running *runningSeed, err error) {
 		_ = host.Close()
 		return nil, err
 	}
-	ahead := p.config.LookAhead
-	if ahead == 0 {
-		ahead = -1 // to the seed, 0 is "not said"
-	}
 	buffers := host.Buffers()
 	service, err := seed.New(seed.Config{
 		DataDir: p.dataDir, Sites: sites,
 		MemoryBytes: p.config.MemoryBytes, DiskBytes: p.config.DiskBytes,
 		MaxLinks: p.config.MaxLinks, MaxTitles: p.config.MaxTitles, IndexBytes: p.config.IndexBytes,
-		Rate: p.config.Rate, BytesDaily: p.config.DailyBytes, SessionFactor: p.config.SessionFactor, LookAhead: ahead,
+		Rate: p.config.Rate, BytesDaily: p.config.DailyBytes, SessionFactor: p.config.SessionFactor, LookAhead: p.config.LookAhead,
 		Outside: p.outside(host), Bell: host, SocketRead: buffers.Read, SocketWrite: buffers.Write,
 		Fleet: p.fleet.join(p.sink, p.log), Metrics: p.sink, Log: p.log,
 	}, p.bus, host)

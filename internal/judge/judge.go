@@ -28,9 +28,12 @@ const (
 	maxSubnets      = 100_000          // that are remembered for each window; beyond, the one that was taken first is forgotten
 )
 
+// DefaultPause is Config.Pause where none is given.
+const DefaultPause = 24 * time.Hour
+
 // Config of a judge.
 type Config struct {
-	Pause time.Duration // for which peer delivery is off at a site where it proved to hurt; 24 h
+	Pause time.Duration // for which peer delivery is off at a site where it proved to hurt; 0: DefaultPause
 }
 
 // Host is what the room needs of its tracker.
@@ -106,7 +109,7 @@ type observed struct {
 
 // New is the judge of a tracker.
 func New(cfg Config, host Host) *Judge {
-	cfg.Pause = cmp.Or(cfg.Pause, 24*time.Hour)
+	cfg.Pause = cmp.Or(cfg.Pause, DefaultPause)
 	j := &Judge{cfg: cfg, of: host.Settings(), host: host, sites: map[string]*siteExperiment{}}
 	for i := range j.subnets {
 		j.subnets[i].most = maxSubnets

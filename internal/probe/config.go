@@ -6,6 +6,7 @@
 package probe
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log/slog"
@@ -53,7 +54,7 @@ type Socket interface {
 	Conn() net.Conn
 }
 
-// Config of a server. Zero values take the defaults named.
+// Config of a server. Zero values take those of Defaults.
 type Config struct {
 	Upgrade func(w http.ResponseWriter, r *http.Request) (Socket, error) // answers with an error if it returns one
 	Offers  func(r *http.Request) bool                                   // whether a request asks for a WebSocket of Subprotocol
@@ -69,14 +70,17 @@ type Config struct {
 	// Relays gives a client ICE servers with credentials, by its address; nil: it is told none.
 	Relays func(client netip.Addr) []signaling.ICEServer
 
-	MaxTests      int   // at a time; 64
-	MaxPerAddress int   // of those, of one address; 16
-	DailyBytes    int64 // of one address, both directions; 50 GiB
+	MaxTests      int   // at a time
+	MaxPerAddress int   // of those, of one address
+	DailyBytes    int64 // of one address, both directions
 
 	Version string
 	Log     *slog.Logger
 	Metrics metric.Sink
 }
+
+// Defaults is what zero values of a Config stand for.
+func Defaults() Config { return Config{MaxTests: 64, MaxPerAddress: 16, DailyBytes: 50 << 30} }
 
 func (c *Config) complete() error {
 	if c.Upgrade == nil || c.Offers == nil {
@@ -88,15 +92,10 @@ func (c *Config) complete() error {
 	if c.Relays == nil {
 		c.Relays = func(netip.Addr) []signaling.ICEServer { return nil }
 	}
-	if c.MaxTests == 0 {
-		c.MaxTests = 64
-	}
-	if c.MaxPerAddress == 0 {
-		c.MaxPerAddress = 16
-	}
-	if c.DailyBytes == 0 {
-		c.DailyBytes = 50 << 30
-	}
+	d := Defaults()
+	c.MaxTests = cmp.Or(c.MaxTests, d.MaxTests)
+	c.MaxPerAddress = cmp.Or(c.MaxPerAddress, d.MaxPerAddress)
+	c.DailyBytes = cmp.Or(c.DailyBytes, d.DailyBytes)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

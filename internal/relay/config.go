@@ -5,6 +5,7 @@
 package relay
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"time"
@@ -16,15 +17,15 @@ import (
 // carriedOn is for how long after its expiry a username may carry an allocation on.
 const carriedOn = 24 * time.Hour
 
-// Config of a relay. Zero values take the defaults named.
+// Config of a relay. Zero values take those of Defaults.
 type Config struct {
 	Secrets access.RelaySecrets // in force; at least one
 	Reach   access.Reach        // which peers may be reached
 
-	MaxAllocations int   // 10,000
-	MaxPerUser     int   // allocations; 40: twice as many as a viewer has links, over two addresses
-	MaxPerAddress  int   // allocations and connections of one address of clients; 1,000
-	MaxConnections int   // TCP and TLS; 10,000
+	MaxAllocations int
+	MaxPerUser     int   // allocations
+	MaxPerAddress  int   // allocations and connections of one address of clients
+	MaxConnections int   // TCP and TLS
 	Rate           int64 // bytes per second in all, both directions together; 0 is unlimited
 	AllocationRate int64 // bytes per second of one allocation, both directions together; 0 is unlimited
 
@@ -33,18 +34,20 @@ type Config struct {
 	Metrics metric.Sink
 }
 
+// Defaults is what zero values of a Config stand for. A user may have twice as many allocations as a viewer has links, over two addresses.
+func Defaults() Config {
+	return Config{MaxAllocations: 10_000, MaxPerUser: 40, MaxPerAddress: 1000, MaxConnections: 10_000}
+}
+
 func (c *Config) complete() error {
 	if len(c.Secrets) == 0 {
 		return errors.New("relay: no secret is configured (turn.secrets; make one: leeway secret)")
 	}
-	for _, n := range []struct {
-		v *int
-		d int
-	}{{&c.MaxAllocations, 10_000}, {&c.MaxPerUser, 40}, {&c.MaxPerAddress, 1000}, {&c.MaxConnections, 10_000}} {
-		if *n.v == 0 {
-			*n.v = n.d
-		}
-	}
+	d := Defaults()
+	c.MaxAllocations = cmp.Or(c.MaxAllocations, d.MaxAllocations)
+	c.MaxPerUser = cmp.Or(c.MaxPerUser, d.MaxPerUser)
+	c.MaxPerAddress = cmp.Or(c.MaxPerAddress, d.MaxPerAddress)
+	c.MaxConnections = cmp.Or(c.MaxConnections, d.MaxConnections)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

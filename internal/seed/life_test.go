@@ -170,7 +170,7 @@ func TestASegmentThatIsListedSoonerThanItIsThereIsAskedForAgain(t *testing.T) {
 	for end, most := range map[string]int{"": 4, "#EXT-X-ENDLIST\n": 1} {
 		o := newOrigin(t)
 		o.put("/vod/film/master.m3u8", []byte("#EXTM3U\n#EXT-X-VERSION:4\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n#EXTINF:2,\nb.ts\n"+end))
-		w := newWorld(t, o, func(_ *site.Config, c *seed.Config) { c.LookAhead = 0 })
+		w := newWorld(t, o, nil)
 		v := w.connect(1, 1)
 		release := o.hold("/vod/film/a.ts") // the first answer is that it is not there
 		answer := make(chan *peer.CertificateNone, 1)

@@ -10,6 +10,7 @@
 package seed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,23 +156,23 @@ type Site struct {
 	BytesDaily int64 // bytes a day that may be sent, 0 unlimited
 }
 
-// Config of a seed.
+// Config of a seed. Zero values take those of Defaults, but for LookAhead.
 //
 // Large: a key for each thing that a caller may set.
 type Config struct {
 	// DataDir holds the signing key and the store.
 	DataDir     string
 	Sites       []Site
-	MemoryBytes int64 // pieces held in memory; 0: 128 MiB
-	DiskBytes   int64 // pieces held on disk; 0: 4 GiB
-	MaxLinks    int   // 0: 500
-	MaxTitles   int   // 0: 1,000
-	IndexBytes  int64 // what playlists list, in memory; 0: 64 MiB
+	MemoryBytes int64 // pieces held in memory
+	DiskBytes   int64 // pieces held on disk
+	MaxLinks    int
+	MaxTitles   int
+	IndexBytes  int64 // what playlists list, in memory
 	Rate        int64 // bytes/s that may be sent in all, 0 unlimited
 	BytesDaily  int64 // bytes a day that may be sent in all, 0 unlimited
-	// SessionFactor bounds what one link gets: factor × the title's highest bitrate × the link's age. 0: 1.5.
+	// SessionFactor bounds what one link gets: factor × the title's highest bitrate × the link's age.
 	SessionFactor float64
-	// LookAhead is how many segments after one that was asked for are fetched before they are. Negative: none, 0: 1 (viewers ask ahead themselves).
+	// LookAhead is how many segments after one that was asked for are fetched before they are; 0: none.
 	LookAhead int
 	// Outside is where viewers are told that the seed is, and Bell hears packets that come there; without them trackers are not asked for one.
 	Outside []netip.AddrPort
@@ -185,17 +186,24 @@ type Config struct {
 	Now                     func() time.Time
 }
 
+// Defaults is what zero values of a Config stand for, and how far a seed looks ahead that is not told otherwise.
+func Defaults() Config {
+	return Config{
+		MemoryBytes: 128 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, IndexBytes: 64 << 20, SessionFactor: 1.5, LookAhead: 2,
+	}
+}
+
 func (c *Config) complete() error {
 	if c.DataDir == "" {
 		return fmt.Errorf("seed: no data directory (seed.data_dir)")
 	}
-	setDefault(&c.MemoryBytes, 128<<20)
-	setDefault(&c.DiskBytes, 4<<30)
-	setDefault(&c.MaxLinks, 500)
-	setDefault(&c.MaxTitles, 1000)
-	setDefault(&c.IndexBytes, 64<<20)
-	setDefault(&c.SessionFactor, 1.5)
-	setDefault(&c.LookAhead, 1)
+	d := Defaults()
+	c.MemoryBytes = cmp.Or(c.MemoryBytes, d.MemoryBytes)
+	c.DiskBytes = cmp.Or(c.DiskBytes, d.DiskBytes)
+	c.MaxLinks = cmp.Or(c.MaxLinks, d.MaxLinks)
+	c.MaxTitles = cmp.Or(c.MaxTitles, d.MaxTitles)
+	c.IndexBytes = cmp.Or(c.IndexBytes, d.IndexBytes)
+	c.SessionFactor = cmp.Or(c.SessionFactor, d.SessionFactor)
 	if c.Metrics == nil {
 		c.Metrics = metric.Discard
 	}
@@ -214,12 +222,6 @@ func (c *Config) complete() error {
 		}
 	}
 	return nil
-}
-
-func setDefault[T int | int64 | float64 | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
 }
 
 // hintOf is what to do about a refusal of the origin, for a log.

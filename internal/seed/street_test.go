@@ -45,7 +45,7 @@ func newStreet(t *testing.T, origin func(path string) []byte, change func(*seed.
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := seed.Config{DataDir: t.TempDir(), Sites: []seed.Site{{Site: rules, Origin: s}}, Metrics: s.metrics, LookAhead: -1}
+	cfg := seed.Config{DataDir: t.TempDir(), Sites: []seed.Site{{Site: rules, Origin: s}}, Metrics: s.metrics}
 	if change != nil {
 		change(&cfg)
 	}

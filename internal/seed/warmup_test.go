@@ -162,7 +162,7 @@ func (v *village) add(warm *fleet.WarmUp) *seed.Service {
 	}
 	rec := &testkit.Recorder{}
 	s, err := seed.New(seed.Config{
-		DataDir: v.t.TempDir(), Sites: []seed.Site{{Site: rules, Origin: v}}, Metrics: rec, LookAhead: -1,
+		DataDir: v.t.TempDir(), Sites: []seed.Site{{Site: rules, Origin: v}}, Metrics: rec,
 		Fleet: fleet.New(fleet.Config{ID: sibling.FleetID{1}, Address: netip.MustParseAddrPort("10.0.0.1:4602"), Siblings: v, WarmUp: warm, Metrics: rec}),
 	}, v.bus, v)
 	if err != nil {

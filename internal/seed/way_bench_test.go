@@ -50,7 +50,7 @@ func benchSeed(b *testing.B, segments int) func(n int) {
 		b.Fatal(err)
 	}
 	on := &memoryBus{}
-	s, err := seed.New(seed.Config{DataDir: b.TempDir(), Sites: []seed.Site{{Site: rules, Origin: o}}}, on, o)
+	s, err := seed.New(seed.Config{DataDir: b.TempDir(), Sites: []seed.Site{{Site: rules, Origin: o}}, LookAhead: 1}, on, o)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -231,7 +231,7 @@ func newWorldWith(t *testing.T, b *memoryBus, tracker signal.ID, o *origin, link
 		viewers: map[signal.ID]*viewer{}, keys: make(chan bus.SeedBeat, 4096),
 	}
 	siteConfig := site.Config{Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: o.URL + "/vod", Policy: site.Policy{CertifyFrom: 1}}
-	config := seed.Config{DataDir: t.TempDir(), Metrics: w.metrics, LookAhead: -1}
+	config := seed.Config{DataDir: t.TempDir(), Metrics: w.metrics}
 	if change != nil {
 		change(&siteConfig, &config)
 	}

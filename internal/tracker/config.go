@@ -10,6 +10,7 @@
 package tracker
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -105,7 +106,7 @@ const (
 	closeOverloaded = 1013
 )
 
-// Config of a tracker. Zero values take the defaults named.
+// Config of a tracker. Zero values take those of Defaults.
 //
 // Large: a key for each thing that a caller may set.
 type Config struct {
@@ -115,24 +116,24 @@ type Config struct {
 	TURNServers []TURNServer // told beside ICEServers, with credentials of each session's own
 
 	Tokens     Tokens        // of token-only sites; without it they are closed
-	TokenGrace time.Duration // in which a session whose token has run out may show another; 10 s
+	TokenGrace time.Duration // in which a session whose token has run out may show another
 
-	UpdateInterval    time.Duration // 10 s
-	StatsInterval     time.Duration // 10 s
-	HelloTimeout      time.Duration // 5 s
-	CredentialsLife   time.Duration // of those for relays; 10 min
-	TicketLife        time.Duration // 10 min, counted from the last ticket's half
-	BeatEvery         time.Duration // 2 s
-	MaxSessions       int           // 20,000; sockets that have none yet count
-	MaxPerAddress     int           // of them from one address; a tenth of MaxSessions, at least 100
-	MaxPerSubject     int           // sessions of one subject of join tokens, at all trackers; 16
-	MaxSwarms         int           // of one session; 4
-	MaxMembers        int           // of a part of a swarm; 2,000
-	MaxHomes          int           // swarms with a home here; 100,000
-	MessagesPerSecond int           // of one session; defaultMessages, with bursts of twice that; allowances of signals grow with it
-	ConnectsPerSecond int           // of one address; 20, with bursts of five times that
-	PeersPerHour      int           // viewers that a session may learn of; its address and its subject 16 times that; 600
-	DrainSpread       time.Duration // over which a drain hands viewers over; 15 s
+	UpdateInterval    time.Duration
+	StatsInterval     time.Duration
+	HelloTimeout      time.Duration
+	CredentialsLife   time.Duration // of those for relays
+	TicketLife        time.Duration // counted from the last ticket's half
+	BeatEvery         time.Duration
+	MaxSessions       int           // sockets that have none yet count
+	MaxPerAddress     int           // of them from one address; 0: a tenth of MaxSessions, at least 100
+	MaxPerSubject     int           // sessions of one subject of join tokens, at all trackers
+	MaxSwarms         int           // of one session
+	MaxMembers        int           // of a part of a swarm
+	MaxHomes          int           // swarms with a home here
+	MessagesPerSecond int           // of one session, with bursts of twice that; allowances of signals grow with it
+	ConnectsPerSecond int           // of one address, with bursts of five times that
+	PeersPerHour      int           // viewers that a session may learn of; its address and its subject 16 times that
+	DrainSpread       time.Duration // over which a drain hands viewers over
 
 	TitleNames bool // metrics name titles, which are what viewers say; otherwise they have a hash each
 
@@ -152,6 +153,16 @@ type Config struct {
 // defaultMessages a second may a session send; allowances of signals are stated for it.
 const defaultMessages = 50
 
+// Defaults is what zero values of a Config stand for.
+func Defaults() Config {
+	return Config{
+		TokenGrace: 10 * time.Second, UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, HelloTimeout: 5 * time.Second,
+		CredentialsLife: 10 * time.Minute, TicketLife: 10 * time.Minute, BeatEvery: 2 * time.Second, DrainSpread: 15 * time.Second,
+		MaxSessions: 20_000, MaxPerAddress: 2000, MaxPerSubject: 16, MaxSwarms: 4, MaxMembers: 2000, MaxHomes: 100_000,
+		MessagesPerSecond: defaultMessages, ConnectsPerSecond: 20, PeersPerHour: 600,
+	}
+}
+
 func (c *Config) complete() error {
 	if len(c.Secret) < 32 {
 		return errors.New("tracker: secret has fewer than 32 bytes; make one with: leeway secret")
@@ -159,31 +170,24 @@ func (c *Config) complete() error {
 	if len(c.Sites) == 0 {
 		return errors.New("tracker: no site is configured; add one under sites")
 	}
-	for _, d := range []struct {
-		v *time.Duration
-		d time.Duration
-	}{
-		{&c.UpdateInterval, 10 * time.Second}, {&c.StatsInterval, 10 * time.Second}, {&c.HelloTimeout, 5 * time.Second},
-		{&c.TicketLife, 10 * time.Minute}, {&c.CredentialsLife, 10 * time.Minute}, {&c.TokenGrace, 10 * time.Second}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second},
-	} {
-		if *d.v == 0 {
-			*d.v = d.d
-		}
-	}
-	for _, n := range []struct {
-		v *int
-		d int
-	}{
-		{&c.MaxSessions, 20_000}, {&c.MaxPerSubject, 16}, {&c.MaxSwarms, 4}, {&c.MaxMembers, 2000}, {&c.MaxHomes, 100_000},
-		{&c.MessagesPerSecond, defaultMessages}, {&c.ConnectsPerSecond, 20}, {&c.PeersPerHour, 600},
-	} {
-		if *n.v == 0 {
-			*n.v = n.d
-		}
-	}
-	if c.MaxPerAddress == 0 {
-		c.MaxPerAddress = max(100, c.MaxSessions/10)
-	}
+	d := Defaults()
+	c.TokenGrace = cmp.Or(c.TokenGrace, d.TokenGrace)
+	c.UpdateInterval = cmp.Or(c.UpdateInterval, d.UpdateInterval)
+	c.StatsInterval = cmp.Or(c.StatsInterval, d.StatsInterval)
+	c.HelloTimeout = cmp.Or(c.HelloTimeout, d.HelloTimeout)
+	c.CredentialsLife = cmp.Or(c.CredentialsLife, d.CredentialsLife)
+	c.TicketLife = cmp.Or(c.TicketLife, d.TicketLife)
+	c.BeatEvery = cmp.Or(c.BeatEvery, d.BeatEvery)
+	c.DrainSpread = cmp.Or(c.DrainSpread, d.DrainSpread)
+	c.MaxSessions = cmp.Or(c.MaxSessions, d.MaxSessions)
+	c.MaxPerAddress = cmp.Or(c.MaxPerAddress, max(100, c.MaxSessions/10))
+	c.MaxPerSubject = cmp.Or(c.MaxPerSubject, d.MaxPerSubject)
+	c.MaxSwarms = cmp.Or(c.MaxSwarms, d.MaxSwarms)
+	c.MaxMembers = cmp.Or(c.MaxMembers, d.MaxMembers)
+	c.MaxHomes = cmp.Or(c.MaxHomes, d.MaxHomes)
+	c.MessagesPerSecond = cmp.Or(c.MessagesPerSecond, d.MessagesPerSecond)
+	c.ConnectsPerSecond = cmp.Or(c.ConnectsPerSecond, d.ConnectsPerSecond)
+	c.PeersPerHour = cmp.Or(c.PeersPerHour, d.PeersPerHour)
 	if c.Tokens == nil {
 		c.Tokens = noKeys{}
 	}

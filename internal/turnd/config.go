@@ -5,6 +5,7 @@
 package turnd
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -48,7 +49,7 @@ type Flow interface {
 	Close()
 }
 
-// Config of a server.
+// Config of a server. Zero values take those of Defaults.
 type Config struct {
 	Listen    string      // HOST:PORT of UDP and TCP
 	ListenTLS string      // HOST:PORT of TLS; empty: none
@@ -60,14 +61,19 @@ type Config struct {
 	// Announce is what relayed addresses are told as, at most one of each family. Without any it is Listen's host, or
 	// else the address from which this machine reaches others.
 	Announce         []netip.Addr
-	PortMin, PortMax uint16 // of relayed addresses; 49152–65535
+	PortMin, PortMax uint16 // of relayed addresses; both 0: those of Defaults
 
-	Realm  string // "leeway"
+	Realm  string
 	Policy Policy
 	Log    *slog.Logger
 
 	// FirstFrame is in which a connection has to say something, Idle how long it may be silent then.
-	FirstFrame, Idle time.Duration // 10 s, 5 min
+	FirstFrame, Idle time.Duration
+}
+
+// Defaults is what zero values of a Config stand for.
+func Defaults() Config {
+	return Config{PortMin: 49152, PortMax: 65535, Realm: "leeway", FirstFrame: 10 * time.Second, Idle: 5 * time.Minute}
 }
 
 func (c *Config) complete() error {
@@ -80,23 +86,16 @@ func (c *Config) complete() error {
 	if c.Introduces == nil {
 		c.Introduces = func(netip.Addr) bool { return false }
 	}
-	if c.Sockets == 0 {
-		c.Sockets = runtime.GOMAXPROCS(0)
-	}
+	d := Defaults()
+	c.Sockets = cmp.Or(c.Sockets, runtime.GOMAXPROCS(0))
+	c.Realm = cmp.Or(c.Realm, d.Realm)
+	c.FirstFrame = cmp.Or(c.FirstFrame, d.FirstFrame)
+	c.Idle = cmp.Or(c.Idle, d.Idle)
 	if c.PortMin == 0 && c.PortMax == 0 {
-		c.PortMin, c.PortMax = 49152, 65535
+		c.PortMin, c.PortMax = d.PortMin, d.PortMax
 	}
 	if c.PortMin == 0 || c.PortMax < c.PortMin {
 		return fmt.Errorf("turnd: %d–%d is no range of ports", c.PortMin, c.PortMax)
-	}
-	if c.Realm == "" {
-		c.Realm = "leeway"
-	}
-	if c.FirstFrame == 0 {
-		c.FirstFrame = 10 * time.Second
-	}
-	if c.Idle == 0 {
-		c.Idle = 5 * time.Minute
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

@@ -47,7 +47,7 @@ func newStation(t *testing.T, change func(*seed.Config)) *station {
 		t.Fatal(err)
 	}
 	between := &stationBus{}
-	cfg := seed.Config{DataDir: t.TempDir(), Sites: []seed.Site{{Site: rules, Origin: seedOrigin{s}}}, LookAhead: -1}
+	cfg := seed.Config{DataDir: t.TempDir(), Sites: []seed.Site{{Site: rules, Origin: seedOrigin{s}}}}
 	change(&cfg)
 	served, err := seed.New(cfg, between, seedLinks{s})
 	if err != nil {

@@ -7,6 +7,7 @@
 package webtorrent
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"time"
@@ -24,20 +25,20 @@ import (
 type Config struct {
 	InfoHashes []wire.ID     // that may be announced
 	Token      string        // that the address has to carry
-	Interval   time.Duration // between a client's announces; 120 s
-	MaxSwarms  int           // peers of one socket; 64
+	Interval   time.Duration // between a client's announces
+	MaxSwarms  int           // peers of one socket
 }
 
 // On says whether the protocol is offered.
 func (c *Config) On() bool { return len(c.InfoHashes) > 0 || c.Token != "" }
 
+// Defaults is what zero values of a Config stand for.
+func Defaults() Config { return Config{Interval: 2 * time.Minute, MaxSwarms: 64} }
+
 func (c *Config) complete() {
-	if c.Interval == 0 {
-		c.Interval = 2 * time.Minute
-	}
-	if c.MaxSwarms == 0 {
-		c.MaxSwarms = 64
-	}
+	d := Defaults()
+	c.Interval = cmp.Or(c.Interval, d.Interval)
+	c.MaxSwarms = cmp.Or(c.MaxSwarms, d.MaxSwarms)
 }
 
 // Host is what the room needs of its tracker.

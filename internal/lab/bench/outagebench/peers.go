@@ -185,7 +185,7 @@ func silentSeedRole(ctx context.Context, in *json.Decoder, out *bench.Writer) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	service, err := seed.New(seed.Config{DataDir: dir, Sites: []seed.Site{{Site: one, Origin: origin}}, Log: log}, bus, muted{links})
+	service, err := seed.New(seed.Config{DataDir: dir, Sites: []seed.Site{{Site: one, Origin: origin}}, LookAhead: 1, Log: log}, bus, muted{links})
 	if err != nil {
 		return err
 	}
