@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 func TestAllowedSaysWhatAJoinWould(t *testing.T) {
@@ -54,7 +56,7 @@ func TestAllowedSaysWhatAJoinWould(t *testing.T) {
 }
 
 func TestUpAnswersAllowed(t *testing.T) {
-	r := startUp(t, "--media="+tinyFilm(t))
+	r := startUp(t, "--media="+testkit.TinyFilm(t))
 	if code, text := fetch(t, "GET", r.page+"/allowed?origin="+r.page); code != 200 || !strings.HasPrefix(text, "allowed: ") {
 		t.Errorf("its own page: %d %s", code, text)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // TestACertificateThatEnds is told of at the start and in the metrics, ends readiness, and is forgotten when it was renewed.
@@ -63,7 +64,7 @@ func TestACertificateThatEnds(t *testing.T) {
 // TestATrackerWhoseCertificateHasEndedIsNotReady: a balancer sends viewers elsewhere.
 func TestATrackerWhoseCertificateHasEndedIsNotReady(t *testing.T) {
 	cert, key := writePairUntil(t, t.TempDir(), "film.test", time.Now().Add(-time.Hour))
-	r := startUp(t, "--media="+tinyFilm(t), "--tls-cert", cert, "--tls-key", key)
+	r := startUp(t, "--media="+testkit.TinyFilm(t), "--tls-cert", cert, "--tls-key", key)
 	if code, text := fetch(t, "GET", r.admin+"/readyz"); code != 503 || !strings.Contains(text, "ended at") {
 		t.Errorf("%d %s", code, text)
 	}

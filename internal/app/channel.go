@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"crypto/ecdsa"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/app/film"
 	"github.com/leeway-video/leeway/internal/app/live"
+	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/ingest"
 	"github.com/leeway-video/leeway/internal/packaging"
@@ -32,7 +32,7 @@ const startWait = time.Minute
 type channel struct {
 	picture  PictureConfig
 	replayed string // folder of what is replayed
-	origin   *origin
+	origin   *origin.Server
 	site     site.Config
 	key      *ecdsa.PrivateKey
 	log      *slog.Logger
@@ -63,7 +63,7 @@ func (c *channel) start(ctx context.Context, group *servers) (stop func(), err e
 	if err != nil {
 		return nil, err
 	}
-	packager, err := packaging.New(packaging.Settings{Site: rules, Key: c.key, Root: c.origin.root, Path: c.origin.prefix, Parts: true, Workers: 1, Now: time.Now})
+	packager, err := packaging.New(packaging.Settings{Site: rules, Key: c.key, Root: c.origin.Root, Path: c.origin.Prefix, Parts: true, Workers: 1, Now: time.Now})
 	if err != nil {
 		return nil, fmt.Errorf("live: %w", err)
 	}
@@ -125,7 +125,7 @@ func (c *channel) source() (func(context.Context, live.Target) error, error) {
 	if err != nil {
 		return nil, err
 	}
-	replay.Window, replay.Late = window, c.origin.late
+	replay.Window, replay.Late = window, c.origin.Late
 	return replay.Run, nil
 }
 
@@ -141,19 +141,13 @@ func (c *channel) noting(h http.Handler, playable func()) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		file := path.Clean(r.URL.Path)[1:]
-		switch {
-		case r.Method != http.MethodPut:
-		case file == live.MasterName:
+		if r.Method != http.MethodPut {
+			return
+		}
+		if file == live.MasterName {
 			playable()
-		case classOf(file) == classPlaylist:
-			if err := c.origin.listed(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-				c.log.Warn("live: a playlist cannot be read again", "file", file, "error", err)
-			}
-		case classOf(file) == classSegment:
-			c.origin.reloads.came(file)
-			if err := c.origin.note(file); err != nil && !errors.Is(err, os.ErrNotExist) {
-				c.log.Warn("live: a segment cannot be read again", "file", file, "error", err)
-			}
+		} else if err := c.origin.Published(file); err != nil {
+			c.log.Warn("live: what was published cannot be read again", "file", file, "error", err)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/site"
 )
@@ -117,7 +118,7 @@ func choices(c *Config) []choice {
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
 		{"tracker.proxy_header", c.Tracker.ProxyHeader, []string{headerXForwardedFor, headerForwarded}},
 		{"up.role", c.Up.Role, []string{site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff}},
-		{"up.origin_fault", c.Up.OriginFault, []string{faultNone, fault404, fault500, faultSlow, faultLate}},
+		{"up.origin_fault", c.Up.OriginFault, origin.Faults},
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // TestReportsOfPlayersAreCounted: reports reach the collector through the port of a tracker, for the sites that ask for it.
@@ -38,7 +40,7 @@ func TestReportsOfPlayersAreCounted(t *testing.T) {
 	if said := metrics + r.errs.String(); strings.Contains(said, "1790000000000") || strings.Contains(said, `"one"`) {
 		t.Error("more of a report is kept than what is counted")
 	}
-	without := startUp(t, "--media="+tinyFilm(t))
+	without := startUp(t, "--media="+testkit.TinyFilm(t))
 	if code := post(without.page, "e=ps,sta=r,ts=1,v=2\n"); code != http.StatusNotFound {
 		t.Errorf("where no site asks for reports: %d", code)
 	}

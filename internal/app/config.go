@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/judge"
 	"github.com/leeway-video/leeway/internal/probe"
 	"github.com/leeway-video/leeway/internal/relay"
@@ -272,7 +273,7 @@ func defaults(getenv func(string) string) *Config {
 		},
 		Probe:  ProbeConfig{Admin: probeAdmin, MaxTests: tests.MaxTests, MaxPerAddress: tests.MaxPerAddress, DailyBytes: tests.DailyBytes, Drain: 15 * time.Second},
 		Origin: OriginConfig{Listen: "127.0.0.1:8088", Admin: originAdmin},
-		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: trackerAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone, Prefetch: true, SignLive: true, Role: site.RoleFull},
+		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: trackerAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: origin.FaultNone, Prefetch: true, SignLive: true, Role: site.RoleFull},
 	}
 }
 

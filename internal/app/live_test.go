@@ -23,7 +23,7 @@ import (
 // shortFilm is tinyFilm in segments of a tenth of a second: its replay goes on while a test looks.
 func shortFilm(t *testing.T) string {
 	t.Helper()
-	dir := tinyFilm(t)
+	dir := testkit.TinyFilm(t)
 	list := filepath.Join(dir, "240p", "index.m3u8")
 	text, err := os.ReadFile(list)
 	if err != nil {
@@ -206,24 +206,12 @@ func TestUpNeedsFfmpegForAClock(t *testing.T) {
 }
 
 func TestUpSaysWhichPicturesDoNotGoTogether(t *testing.T) {
-	for _, args := range [][]string{{"--live", "--replay"}, {"--live", "--media=film.mp4"}, {"--replay", "--site=site.yaml"}, {"--low-latency"}, {"--low-latency", "--replay"}, {"--segment=3s"}, {"--window=1s"}, {"--origin-fault=late", "--media=" + tinyFilm(t)}} {
+	for _, args := range [][]string{{"--live", "--replay"}, {"--live", "--media=film.mp4"}, {"--replay", "--site=site.yaml"}, {"--low-latency"}, {"--low-latency", "--replay"}, {"--segment=3s"}, {"--window=1s"}, {"--origin-fault=late", "--media=" + testkit.TinyFilm(t)}} {
 		if _, errs, code := leeway(t, nil, append([]string{"up", "--data-dir=" + t.TempDir()}, args...)...); code != 2 {
 			t.Errorf("%v: %d %s", args, code, errs)
 		}
 	}
 	if _, errs, code := leeway(t, []string{"LEEWAY_UP_LIVE=true", "LEEWAY_UP_REPLAY=true"}, "up", "--data-dir="+t.TempDir()); code != 2 || !strings.Contains(errs, "give one of them") {
 		t.Errorf("%d %s", code, errs)
-	}
-}
-
-// TestALedgerIsBounded: also of a stream that has new segments as long as it runs.
-func TestALedgerIsBounded(t *testing.T) {
-	l := newLedger()
-	for i := range maxLedger + 10 {
-		l.book(clientViewer, fmt.Sprint(i), 1)
-		l.book(clientSeed, fmt.Sprint(i), 1)
-	}
-	if len(l.Segments) != maxLedger || l.Segments["9"] != nil || l.Segments["10"] == nil || l.Requests[clientViewer] != maxLedger+10 {
-		t.Errorf("%d segments", len(l.Segments))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 func TestAFolderHasOneOwner(t *testing.T) {
@@ -41,7 +42,7 @@ func TestALockFileLeftBehindLocksNoProcessOut(t *testing.T) {
 }
 
 func TestTwoSeedsDoNotShareAStore(t *testing.T) {
-	dir, film := t.TempDir(), tinyFilm(t)
+	dir, film := t.TempDir(), testkit.TinyFilm(t)
 	first := startUp(t, "--data-dir="+dir, "--media="+film)
 	_, err := tryUp(t, "--data-dir="+dir, "--media="+film)
 	if err == nil || !strings.Contains(err.Error(), "in use by another Leeway") {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/promreg"
@@ -66,7 +67,7 @@ func (c *originCmd) Run(ctx context.Context, r *run) error {
 }
 
 // serveOrigin opens the ports of an origin.
-func serveOrigin(ctx context.Context, config *Config, source *origin, registry *promreg.Registry, group *servers, log *slog.Logger) error {
+func serveOrigin(ctx context.Context, config *Config, source *origin.Server, registry *promreg.Registry, group *servers, log *slog.Logger) error {
 	o := config.Origin
 	page, err := originPage(o, source)
 	if err != nil {
@@ -83,15 +84,15 @@ func serveOrigin(ctx context.Context, config *Config, source *origin, registry *
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/", page)
-	mux.Handle(source.prefix, source.handler(clientViewer))
-	mux.HandleFunc("GET /demo/ledger", source.serveLedger)
+	mux.Handle(source.Prefix, source.Handler(origin.Viewer))
+	mux.HandleFunc("GET /demo/ledger", source.ServeLedger)
 	group.serveTLS("origin", public, mux, nil, certificate)
 	if o.SeedListen != "" {
 		seeds, err := listenTCP(ctx, "origin --seed-listen", o.SeedListen, false)
 		if err != nil {
 			return err
 		}
-		group.serve("seeds", seeds, source.handler(clientSeed), nil)
+		group.serve("seeds", seeds, source.Handler(origin.Seed), nil)
 	}
 	adminPort, err := listenTCP(ctx, "origin --admin", o.Admin, false)
 	if err != nil {
@@ -102,13 +103,13 @@ func serveOrigin(ctx context.Context, config *Config, source *origin, registry *
 		return err
 	}
 	a := &admin{gate: g, metrics: registry.Handler(), ready: certificate.ready, log: log}
-	group.serve("admin", adminPort, a.handler(map[string]http.HandlerFunc{"POST /origin/fault": source.serveFault, "GET /origin/digests": source.serveDigests}), nil)
-	log.Info("origin is up", "page", place{public.Addr(), certificate}.url(), "film", source.prefix, "admin", adminPort.Addr().String())
+	group.serve("admin", adminPort, a.handler(map[string]http.HandlerFunc{"POST /origin/fault": source.ServeFault, "GET /origin/digests": source.ServeDigests}), nil)
+	log.Info("origin is up", "page", place{public.Addr(), certificate}.url(), "film", source.Prefix, "admin", adminPort.Addr().String())
 	return nil
 }
 
 // streamAlone starts the live stream of an origin that has no tracker in its process.
-func streamAlone(ctx context.Context, config *Config, source *origin, film string, group *servers, log *slog.Logger) (stop func(), err error) {
+func streamAlone(ctx context.Context, config *Config, source *origin.Server, film string, group *servers, log *slog.Logger) (stop func(), err error) {
 	c := channel{picture: config.Origin.PictureConfig, replayed: film, origin: source, log: log, site: site.Config{Name: "demo", Hosts: []string{"localhost"}}}
 	file := config.Origin.PackagerKey
 	switch {
@@ -133,7 +134,7 @@ func streamAlone(ctx context.Context, config *Config, source *origin, film strin
 }
 
 // originPage is the demo's page, told of the film and the tracker.
-func originPage(o OriginConfig, source *origin) (http.Handler, error) {
+func originPage(o OriginConfig, source *origin.Server) (http.Handler, error) {
 	bundle, err := webdist.Load()
 	if err != nil {
 		return nil, fmt.Errorf("origin: read the embedded bundle: %w", err)

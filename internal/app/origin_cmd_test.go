@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/app/origin"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // TestOrigin: the page is told of the tracker, and the metrics tell seeds from viewers.
@@ -15,7 +18,7 @@ func TestOrigin(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := newLockedBuffer()
-	film := tinyFilm(t)
+	film := testkit.TinyFilm(t)
 	ended := make(chan error, 1)
 	seeds := freeAddress(t)
 	go func() {
@@ -42,7 +45,7 @@ func TestOrigin(t *testing.T) {
 		}
 	}
 	_, metrics := fetch(t, "GET", "http://"+up.Admin+"/metrics")
-	for _, client := range []string{clientViewer, clientSeed} {
+	for _, client := range []string{origin.Viewer, origin.Seed} {
 		if line := `leeway_origin_requests_total{class="playlist",client="` + client + `"} 1`; !strings.Contains(metrics, line+"\n") {
 			t.Errorf("no %s", line)
 		}

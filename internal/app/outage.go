@@ -102,12 +102,10 @@ func (o *outages) answer(w http.ResponseWriter, code int, may bool) {
 		state.LeftMs = max(0, time.Until(o.until).Milliseconds())
 	}
 	o.mu.Unlock()
-	text, err := json.Marshal(state)
-	if err == nil && code != http.StatusOK {
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(code)
-	}
-	answerJSON(w, text, err)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(state) // the client may be gone
 }
 
 // serveStop answers POST /demo/outage?service=tracker&seconds=20.

@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -75,7 +76,7 @@ func waitFor(t *testing.T, what string, holds func() bool) {
 // tracker answers at the same address.
 func TestTheTrackerOfADemoGoesAndComesBack(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r := startUp(t, "--media="+tinyFilm(t))
+	r := startUp(t, "--media="+testkit.TinyFilm(t))
 	defer func() { _ = r.stop() }()
 	ws, err := dialTracker(r.page)
 	if err != nil {
@@ -107,7 +108,7 @@ func TestTheTrackerOfADemoGoesAndComesBack(t *testing.T) {
 		t.Errorf("stopped while the tracker was away: %v", err)
 	}
 
-	r = startUp(t, "--media="+tinyFilm(t))
+	r = startUp(t, "--media="+testkit.TinyFilm(t))
 	defer func() { _ = r.stop() }()
 	if code, _, text := stopFor(t, r.page, "service=tracker&seconds=1"); code != http.StatusAccepted {
 		t.Fatalf("%d %s", code, text)
@@ -132,7 +133,7 @@ func TestTheTrackerOfADemoGoesAndComesBack(t *testing.T) {
 // TestTheSeedOfADemoGoesAndComesBack: its UDP port is free meanwhile, and its own again afterwards.
 func TestTheSeedOfADemoGoesAndComesBack(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r := startUp(t, "--media="+tinyFilm(t))
+	r := startUp(t, "--media="+testkit.TinyFilm(t))
 	defer func() { _ = r.stop() }()
 	address := regexp.MustCompile(`seed\s+(\S+)/udp`).FindStringSubmatch(r.out.String())[1]
 	if socket, err := net.ListenPacket("udp", address); err == nil {
@@ -163,7 +164,7 @@ func TestTheSeedOfADemoGoesAndComesBack(t *testing.T) {
 // nothing that came through a proxy.
 func TestOnlyTheDemosPageStopsServices(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r := startUp(t, "--media="+tinyFilm(t))
+	r := startUp(t, "--media="+testkit.TinyFilm(t))
 	defer func() { _ = r.stop() }()
 	_, port, _ := strings.Cut(strings.TrimPrefix(r.page, "http://"), ":")
 	for name, c := range map[string]struct {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/app/film"
+	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/webdist"
@@ -81,7 +82,7 @@ func (p PictureConfig) path() string {
 
 // open returns an origin of the picture, and the folder of the film where there is one: its HLS of MPEG-TS, if it was made here. That
 // of a stream is empty until a channel pushes into it, and is removed when it is closed.
-func (p PictureConfig) open(ctx context.Context, env Env, sink metric.Sink) (source *origin, dir string, err error) {
+func (p PictureConfig) open(ctx context.Context, env Env, sink metric.Sink) (source *origin.Server, dir string, err error) {
 	if err := p.check(); err != nil {
 		return nil, "", err
 	}
@@ -98,18 +99,18 @@ func (p PictureConfig) open(ctx context.Context, env Env, sink metric.Sink) (sou
 	if err != nil {
 		return nil, "", fmt.Errorf("live: make a folder: %w (set TMPDIR to one that can be written)", err)
 	}
-	if source, err = openOrigin(temporary, p.path(), sink); err != nil {
+	if source, err = origin.Open(temporary, p.path(), sink); err != nil {
 		return nil, "", errors.Join(err, os.RemoveAll(temporary))
 	}
-	source.temporary, source.replays = temporary, p.Replay
+	source.Temporary, source.Replays = temporary, p.Replay
 	return source, dir, nil
 }
 
 // openFilm returns an origin of the film in dir. One that was made here is served as CMAF, which is one swarm for HLS and DASH, and
-// below tsBelow as MPEG-TS; where it cannot be packaged, as MPEG-TS alone.
-func (p PictureConfig) openFilm(ctx context.Context, env Env, dir string, sink metric.Sink) (*origin, error) {
+// below it as MPEG-TS; where it cannot be packaged, as MPEG-TS alone.
+func (p PictureConfig) openFilm(ctx context.Context, env Env, dir string, sink metric.Sink) (*origin.Server, error) {
 	if dir == p.Media {
-		return openOrigin(dir, p.path(), sink)
+		return origin.Open(dir, p.path(), sink)
 	}
 	served := dir
 	options, err := filmOptions(env, p.seconds())
@@ -123,11 +124,11 @@ func (p PictureConfig) openFilm(ctx context.Context, env Env, dir string, sink m
 	} else {
 		_, _ = fmt.Fprintf(env.Stderr, "the film plays as MPEG-TS, in players of HLS alone: %v\n", err)
 	}
-	source, err := openOrigin(served, p.path(), sink)
+	source, err := origin.Open(served, p.path(), sink)
 	if err != nil {
 		return nil, err
 	}
-	if source.ts, err = os.OpenRoot(dir); err != nil {
+	if source.TS, err = os.OpenRoot(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("origin: open the film: %w", err), source.Close())
 	}
 	return source, nil
@@ -151,7 +152,7 @@ func (p PictureConfig) folder(ctx context.Context, env Env) (string, error) {
 }
 
 // shown is what the page says of the picture that source serves, and the tracker that its script asks; empty: the page's own host.
-func (p PictureConfig) shown(tracker string, source *origin) webdist.Film {
+func (p PictureConfig) shown(tracker string, source *origin.Server) webdist.Film {
 	shown := webdist.Film{
 		Tracker: tracker,
 		Source:  p.path() + film.MasterName,
@@ -166,7 +167,7 @@ func (p PictureConfig) shown(tracker string, source *origin) webdist.Film {
 	if p.streams() {
 		shown.Title += " (live)"
 	}
-	if _, err := source.root.Stat(film.DASHName); err == nil {
+	if _, err := source.Root.Stat(film.DASHName); err == nil {
 		shown.DASH = p.path() + film.DASHName
 	}
 	return shown

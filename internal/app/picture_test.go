@@ -2,12 +2,15 @@ package app
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/testkit"
 )
 
@@ -32,7 +35,7 @@ func TestAFilmThatIsMadeHereIsOneTitleForHLSAndDASH(t *testing.T) {
 	if shown.Source != "/media/own/master.m3u8" || shown.DASH != "/media/own/master.mpd" {
 		t.Errorf("the page plays %+v", shown)
 	}
-	h := source.handler(clientViewer)
+	h := source.Handler(origin.Viewer)
 	for path, want := range map[string]string{
 		shown.Source: "media_0.m3u8", shown.DASH: "$RepresentationID$-$Number%05d$.m4s", "/media/own/media_0.m3u8": "\n0-00001.m4s\n",
 		"/media/own/ts/master.m3u8": "240p/index.m3u8", "/media/own/ts/240p/index.m3u8": "\nseg-00000.ts\n",
@@ -44,7 +47,7 @@ func TestAFilmThatIsMadeHereIsOneTitleForHLSAndDASH(t *testing.T) {
 	for _, c := range []struct {
 		args []string
 		want string
-	}{{[]string{"film", file}, dir}, {[]string{"film", "--cmaf", file}, source.root.Name()}} {
+	}{{[]string{"film", file}, dir}, {[]string{"film", "--cmaf", file}, source.Root.Name()}} {
 		said.Reset()
 		if err := Run(t.Context(), c.args, env); err != nil || said.String() != c.want+"\n" {
 			t.Errorf("leeway %s: %v, %q, want %s", c.args, err, said.String(), c.want)
@@ -68,5 +71,36 @@ func TestThePictureOfEachCommandIsItsOwn(t *testing.T) {
 		if own, other := of(&config); own != want || other != (PictureConfig{}) {
 			t.Errorf("%T: its picture is %+v, the other one %+v", flags, own, other)
 		}
+	}
+}
+
+func ask(h http.Handler, method, path string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "/", nil)
+	r.URL.Path = path // as it is, dots included
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestThePageIsToldOfAnMPD(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "master.m3u8"), "#EXTM3U\n")
+	o, err := origin.Open(dir, "/media/bbb/", &testkit.Recorder{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if shown := (PictureConfig{}).shown("", o); shown.DASH != "" || shown.Source != "/media/bbb/master.m3u8" {
+		t.Errorf("without one the page is told of %+v", shown)
+	}
+	write(t, filepath.Join(dir, "master.mpd"), "<MPD/>")
+	if shown := (PictureConfig{}).shown("", o); shown.DASH != "/media/bbb/master.mpd" {
+		t.Errorf("the page is told of %+v", shown)
+	}
+	if r := ask(o.Handler(origin.Viewer), "GET", "/media/bbb/master.mpd"); r.Code != 200 || r.Header().Get("Content-Type") != "application/dash+xml" {
+		t.Errorf("%d %v", r.Code, r.Header())
 	}
 }

@@ -173,7 +173,7 @@ func TestAThousandSocketsLeaveTestsAlone(t *testing.T) {
 
 // TestUpHasAProbe: `leeway up` measures, and says where.
 func TestUpHasAProbe(t *testing.T) {
-	r := startUp(t, "--media", tinyFilm(t))
+	r := startUp(t, "--media", testkit.TinyFilm(t))
 	_, after, ok := strings.Cut(r.out.String(), "probe    ")
 	at, _, _ := strings.Cut(after, " ")
 	if code, body := fetch(t, "GET", "http://"+at+"/probe/v1/info"); !ok || code != 200 || !strings.Contains(body, `"version":"`+Version) {

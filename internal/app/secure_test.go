@@ -13,12 +13,13 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // TestUpOverTLS: page, script and WebSocket come over TLS under the certificate's name, and the page is told so.
 func TestUpOverTLS(t *testing.T) {
-	film := tinyFilm(t)
+	film := testkit.TinyFilm(t)
 	dir := t.TempDir()
 	cert, key := writePair(t, dir, "film.test")
 	r := startUp(t, "--media", film, "--tls-cert", cert, "--tls-key", key)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/cmcd"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/fleet"
@@ -47,8 +48,8 @@ func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promre
 var counts = map[string][]*metric.Def{
 	"tracker": slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), natsbus.Metrics()),
 	"seed":    slices.Concat(seed.Metrics(), fleet.Metrics(), natsbus.Metrics()),
-	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), probe.Metrics(), originMetrics(), outageMetrics()),
-	"origin":  originMetrics(),
+	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), probe.Metrics(), origin.Metrics(), outageMetrics()),
+	"origin":  origin.Metrics(),
 	"turn":    relay.Metrics(),
 	"probe":   probe.Metrics(),
 }

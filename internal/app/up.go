@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/relay"
 	"github.com/leeway-video/leeway/internal/site"
@@ -105,12 +106,12 @@ func (u *upRun) close() {
 type shown struct {
 	site   site.Config
 	page   http.Handler
-	origin *origin // nil for the site of a file
+	origin *origin.Server // nil for the site of a file
 }
 
 // source is the picture of an up that shows one of its own.
 type source struct {
-	*origin
+	*origin.Server
 	film string // folder of the film; empty: there is none
 }
 
@@ -185,7 +186,7 @@ func (u *upRun) run(ctx context.Context) error {
 
 // demoPorts adds to the public port what the page of a film needs. more are handlers for the admin port. shape limits the connections of the
 // public port.
-func (u *upRun) demoPorts(mux *http.ServeMux, o *origin, s *services, at place) (more map[string]http.HandlerFunc, shape func(context.Context, net.Conn) context.Context, err error) {
+func (u *upRun) demoPorts(mux *http.ServeMux, o *origin.Server, s *services, at place) (more map[string]http.HandlerFunc, shape func(context.Context, net.Conn) context.Context, err error) {
 	if o == nil {
 		return nil, nil, nil
 	}
@@ -195,12 +196,12 @@ func (u *upRun) demoPorts(mux *http.ServeMux, o *origin, s *services, at place) 
 	}
 	mux.HandleFunc("GET /demo/outage", away.serveState)
 	mux.HandleFunc("POST /demo/outage", away.serveStop)
-	mux.Handle(o.prefix, o.handler(clientViewer))
-	mux.HandleFunc("GET /demo/ledger", o.serveLedger)
+	mux.Handle(o.Prefix, o.Handler(origin.Viewer))
+	mux.HandleFunc("GET /demo/ledger", o.ServeLedger)
 	if rate := u.config.Up.OriginRate; rate > 0 {
-		shape = shapeConnections(rate)
+		shape = origin.ShapeConnections(rate)
 	}
-	return map[string]http.HandlerFunc{"POST /origin/fault": o.serveFault, "GET /origin/digests": o.serveDigests}, shape, nil
+	return map[string]http.HandlerFunc{"POST /origin/fault": o.ServeFault, "GET /origin/digests": o.ServeDigests}, shape, nil
 }
 
 // startServices runs tracker and seed, joined by a bus of their own unless the configuration names one.
@@ -255,7 +256,7 @@ func (u *upRun) openFilm(ctx context.Context) (*source, error) {
 			u.log.Warn("up: what the origin served cannot be closed", "error", err)
 		}
 	})
-	if err := opened.setFault(u.config.Up.OriginFault); err != nil {
+	if err := opened.SetFault(u.config.Up.OriginFault); err != nil {
 		return nil, cmdline.Usage(err)
 	}
 	return &source{opened, dir}, nil
@@ -267,7 +268,7 @@ func (u *upRun) stream(ctx context.Context, source *source, config *site.Config,
 	if err != nil {
 		return err
 	}
-	c := channel{picture: u.config.Up.PictureConfig, replayed: source.film, origin: source.origin, site: *config, key: key, log: u.log}
+	c := channel{picture: u.config.Up.PictureConfig, replayed: source.film, origin: source.Server, site: *config, key: key, log: u.log}
 	stop, err := c.start(ctx, group)
 	if err != nil {
 		return err
@@ -290,7 +291,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 	if err != nil {
 		return shown{}, err
 	}
-	group.serve("origin", seeds, source.handler(clientSeed), nil)
+	group.serve("origin", seeds, source.Handler(origin.Seed), nil)
 	config, err := demoSite(at, "http://"+seeds.Addr().String())
 	if err != nil {
 		return shown{}, err
@@ -304,7 +305,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 			return shown{}, err
 		}
 	}
-	film := u.config.Up.shown("", source.origin)
+	film := u.config.Up.shown("", source.Server)
 	film.Outages = !u.proxied()
 	if film.Addresses, err = at.elsewhere(); err != nil {
 		return shown{}, err
@@ -313,7 +314,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 	if err != nil {
 		return shown{}, fmt.Errorf("up: read the embedded demo page: %w", err)
 	}
-	return shown{site: config, page: page, origin: source.origin}, nil
+	return shown{site: config, page: page, origin: source.Server}, nil
 }
 
 // announce prints where everything is. The page's address is the only one with its scheme, to be found by people and

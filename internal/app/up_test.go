@@ -20,6 +20,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/leeway-video/leeway/internal/app/origin"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -125,7 +127,7 @@ func fetch(t *testing.T, method, url string, body ...string) (int, string) {
 
 func TestUp(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r := startUp(t, "--media="+tinyFilm(t))
+	r := startUp(t, "--media="+testkit.TinyFilm(t))
 	if n := strings.Count(r.out.String()+r.errs.String(), "http://"); n != 1 {
 		t.Errorf("prints %d http:// addresses, want the page's alone:\n%s%s", n, r.out, r.errs)
 	}
@@ -169,8 +171,8 @@ func TestUp(t *testing.T) {
 		t.Errorf("with a fault: %d", code)
 	}
 	_, text := fetch(t, "GET", r.page+"/demo/ledger")
-	var l ledger
-	if err := json.Unmarshal([]byte(text), &l); err != nil || l.Requests[clientViewer] != 2 {
+	var l origin.Ledger
+	if err := json.Unmarshal([]byte(text), &l); err != nil || l.Requests[origin.Viewer] != 2 {
 		t.Errorf("ledger %s, %v", text, err)
 	}
 	begin := time.Now()
@@ -189,7 +191,7 @@ func TestUpTakesTheNextPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	r := startUp(t, "--media="+tinyFilm(t), "--listen="+busy.Addr().String())
+	r := startUp(t, "--media="+testkit.TinyFilm(t), "--listen="+busy.Addr().String())
 	if r.page == "http://"+busy.Addr().String() {
 		t.Errorf("claims to listen on a taken port: %s", r.page)
 	}
@@ -201,7 +203,7 @@ func TestUpTakesTheNextPort(t *testing.T) {
 
 func TestWhatTheFilmsViewersAreToEachOther(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	r := startUp(t, "--media="+tinyFilm(t), "--role=relay-only", "--no-prefetch")
+	r := startUp(t, "--media="+testkit.TinyFilm(t), "--role=relay-only", "--no-prefetch")
 	w, ok := greetingOf(t, strings.TrimPrefix(r.page, "http://"), r.page, "").(*signal.Welcome)
 	if !ok || w.Policy.Role != "relay-only" || w.Policy.Prefetch {
 		t.Errorf("%+v", w)
@@ -242,7 +244,7 @@ func TestUpSaysWhichPortsWereTaken(t *testing.T) {
 	}
 	defer busy.Close()
 	_, port, _ := net.SplitHostPort(busy.Addr().String())
-	r := startUp(t, "--listen=127.0.0.1:"+port, "--media="+tinyFilm(t))
+	r := startUp(t, "--listen=127.0.0.1:"+port, "--media="+testkit.TinyFilm(t))
 	defer func() { _ = r.stop() }()
 	if r.page == "http://127.0.0.1:"+port {
 		t.Errorf("claims the taken port %s", port)
@@ -285,7 +287,7 @@ func TestTheSeedTakesTheNextPort(t *testing.T) {
 
 // TestASeedOfItsMachineIsReadyAtOnce: on loopback the seed is at the machine's other addresses too, and no tracker has to try them.
 func TestASeedOfItsMachineIsReadyAtOnce(t *testing.T) {
-	up := startUp(t, "--media="+tinyFilm(t), "--seed-listen=")
+	up := startUp(t, "--media="+testkit.TinyFilm(t), "--seed-listen=")
 	if code, body := fetch(t, "GET", up.admin+"/readyz"); code != http.StatusOK {
 		t.Errorf("%d: %s", code, body)
 	}

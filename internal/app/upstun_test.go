@@ -15,6 +15,7 @@ import (
 	"github.com/pion/stun/v4"
 	"go.uber.org/goleak"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -24,7 +25,7 @@ func TestUpAnswersSTUN(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	dir := t.TempDir()
 	cert, key := writePair(t, dir, "film.test")
-	film := tinyFilm(t)
+	film := testkit.TinyFilm(t)
 	r := startUp(t, "--media", film, "--listen", "0.0.0.0:0", "--open", "--tls-cert", cert, "--tls-key", key)
 	found := regexp.MustCompile(`\n  stun     (\S+)/udp\n`).FindStringSubmatch(r.out.String())
 	if found == nil {

@@ -1,4 +1,4 @@
-package app
+package origin
 
 import (
 	"crypto/sha256"
@@ -11,8 +11,8 @@ import (
 // maxLedger bounds the segments of a ledger. A stream makes new ones as long as it runs: the oldest are forgotten.
 const maxLedger = 20_000
 
-// ledger is what /demo/ledger answers.
-type ledger struct {
+// Ledger is what /demo/ledger answers.
+type Ledger struct {
 	Requests map[string]int64            `json:"requests"` // by client, all classes
 	Bytes    map[string]int64            `json:"bytes"`    // by client, body bytes
 	Segments map[string]map[string]int64 `json:"segments"` // path → client → requests
@@ -20,12 +20,12 @@ type ledger struct {
 	known order
 }
 
-func newLedger() ledger {
-	return ledger{Requests: map[string]int64{}, Bytes: map[string]int64{}, Segments: map[string]map[string]int64{}}
+func newLedger() Ledger {
+	return Ledger{Requests: map[string]int64{}, Bytes: map[string]int64{}, Segments: map[string]map[string]int64{}}
 }
 
 // book counts a request. segment is the path of one that is there, or empty.
-func (l *ledger) book(client, segment string, sent int64) {
+func (l *Ledger) book(client, segment string, sent int64) {
 	l.Requests[client]++
 	l.Bytes[client] += sent
 	if segment == "" {
@@ -63,8 +63,8 @@ type digests struct {
 }
 
 // note takes the digest of a segment of a stream.
-func (o *origin) note(file string) error {
-	f, err := o.root.Open(file)
+func (o *Server) note(file string) error {
+	f, err := o.Root.Open(file)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (o *origin) note(file string) error {
 	if _, err := io.Copy(sum, f); err != nil {
 		return err
 	}
-	at := o.prefix + file
+	at := o.Prefix + file
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.digests.of[at] == "" {
@@ -83,16 +83,16 @@ func (o *origin) note(file string) error {
 	return nil
 }
 
-// serveLedger answers with the ledger as JSON.
-func (o *origin) serveLedger(w http.ResponseWriter, _ *http.Request) {
+// ServeLedger answers with the ledger as JSON.
+func (o *Server) ServeLedger(w http.ResponseWriter, _ *http.Request) {
 	o.mu.Lock()
 	text, err := json.Marshal(o.ledger)
 	o.mu.Unlock()
 	answerJSON(w, text, err)
 }
 
-// serveDigests answers GET /origin/digests on the admin port.
-func (o *origin) serveDigests(w http.ResponseWriter, _ *http.Request) {
+// ServeDigests answers GET /origin/digests on the admin port.
+func (o *Server) ServeDigests(w http.ResponseWriter, _ *http.Request) {
 	o.mu.Lock()
 	text, err := json.Marshal(o.digests.of)
 	o.mu.Unlock()

@@ -1,4 +1,4 @@
-package app
+package origin
 
 import (
 	"encoding/json"
@@ -14,31 +14,10 @@ import (
 	"github.com/leeway-video/leeway/internal/testkit"
 )
 
-// tinyFilm is a folder that looks like HLS; nothing in it plays.
-func tinyFilm(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"master.m3u8":       "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1000\n240p/index.m3u8\n",
-		"240p/index.m3u8":   "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\nseg-00000.ts\n#EXTINF:4,\nseg-00001.ts\n#EXT-X-ENDLIST\n",
-		"240p/seg-00000.ts": strings.Repeat("0", 40_000),
-		"240p/seg-00001.ts": strings.Repeat("1", 40_000),
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir
-}
-
-func testOrigin(t *testing.T) (*origin, *testkit.Recorder) {
+func testOrigin(t *testing.T) (*Server, *testkit.Recorder) {
 	t.Helper()
 	sink := &testkit.Recorder{}
-	o, err := openOrigin(tinyFilm(t), "/media/x/", sink)
+	o, err := Open(testkit.TinyFilm(t), "/media/x/", sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +40,7 @@ const segment0 = "/media/x/240p/seg-00000.ts"
 
 func TestOriginServesLikeAWebServer(t *testing.T) {
 	o, _ := testOrigin(t)
-	h := o.handler(clientViewer)
+	h := o.Handler(Viewer)
 	w := ask(h, "GET", segment0)
 	if w.Code != 200 || w.Body.Len() != 40_000 || w.Header().Get("Content-Type") != "video/mp2t" || w.Header().Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("segment: %d, %d bytes, %v", w.Code, w.Body.Len(), w.Header())
@@ -94,33 +73,33 @@ func TestOriginServesLikeAWebServer(t *testing.T) {
 
 func TestOriginKeepsALedger(t *testing.T) {
 	o, sink := testOrigin(t)
-	ask(o.handler(clientViewer), "GET", segment0)
-	ask(o.handler(clientViewer), "GET", segment0)
-	ask(o.handler(clientSeed), "GET", segment0)
-	ask(o.handler(clientSeed), "GET", "/media/x/master.m3u8")
-	ask(o.handler(clientViewer), "GET", "/media/x/made-up.ts")
+	ask(o.Handler(Viewer), "GET", segment0)
+	ask(o.Handler(Viewer), "GET", segment0)
+	ask(o.Handler(Seed), "GET", segment0)
+	ask(o.Handler(Seed), "GET", "/media/x/master.m3u8")
+	ask(o.Handler(Viewer), "GET", "/media/x/made-up.ts")
 	w := httptest.NewRecorder()
-	o.serveLedger(w, nil)
-	var l ledger
+	o.ServeLedger(w, nil)
+	var l Ledger
 	if err := json.Unmarshal(w.Body.Bytes(), &l); err != nil {
 		t.Fatal(err)
 	}
-	if l.Segments[segment0][clientViewer] != 2 || l.Segments[segment0][clientSeed] != 1 || len(l.Segments) != 1 {
+	if l.Segments[segment0][Viewer] != 2 || l.Segments[segment0][Seed] != 1 || len(l.Segments) != 1 {
 		t.Errorf("segments: %v", l.Segments)
 	}
-	if l.Requests[clientViewer] != 3 || l.Requests[clientSeed] != 2 || l.Bytes[clientSeed] < 40_000 {
+	if l.Requests[Viewer] != 3 || l.Requests[Seed] != 2 || l.Bytes[Seed] < 40_000 {
 		t.Errorf("requests %v, bytes %v", l.Requests, l.Bytes)
 	}
-	if got := sink.Value(originRequests, clientSeed, classPlaylist); got != 1 || sink.Dropped() != 0 {
+	if got := sink.Value(requests, Seed, classPlaylist); got != 1 || sink.Dropped() != 0 {
 		t.Errorf("metric: %v, %d dropped", got, sink.Dropped())
 	}
 }
 
 func TestOriginFaults(t *testing.T) {
 	o, _ := testOrigin(t)
-	h := o.handler(clientViewer)
-	for fault, want := range map[string]int{fault404: 404, fault500: 500, faultNone: 200} {
-		if err := o.setFault(fault); err != nil {
+	h := o.Handler(Viewer)
+	for fault, want := range map[string]int{fault404: 404, fault500: 500, FaultNone: 200} {
+		if err := o.SetFault(fault); err != nil {
 			t.Fatal(err)
 		}
 		if w := ask(h, "GET", segment0); w.Code != want {
@@ -130,7 +109,7 @@ func TestOriginFaults(t *testing.T) {
 			t.Errorf("%s: the playlist answers %d", fault, w.Code)
 		}
 	}
-	if err := o.setFault("403"); err == nil {
+	if err := o.SetFault("403"); err == nil {
 		t.Error("fault 403 was taken")
 	}
 }
@@ -138,8 +117,8 @@ func TestOriginFaults(t *testing.T) {
 // TestOriginShapesConnections compares a shaped connection with what its rate allows: 40 kB at 200 kB/s take 0.2 s at least.
 func TestOriginShapesConnections(t *testing.T) {
 	o, _ := testOrigin(t)
-	s := httptest.NewUnstartedServer(o.handler(clientViewer))
-	s.Config.ConnContext = shapeConnections(200_000)
+	s := httptest.NewUnstartedServer(o.Handler(Viewer))
+	s.Config.ConnContext = ShapeConnections(200_000)
 	s.Start()
 	defer s.Close()
 	begin := time.Now()
@@ -156,17 +135,19 @@ func TestOriginShapesConnections(t *testing.T) {
 
 func TestOriginServesMPEGTSBelowTheFilm(t *testing.T) {
 	o, _ := testOrigin(t)
-	h := o.handler(clientViewer)
+	h := o.Handler(Viewer)
 	if r := ask(h, "GET", "/media/x/ts/seg-1.ts"); r.Code != 404 {
 		t.Errorf("without it: %d", r.Code)
 	}
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "seg-1.ts"), "G")
+	if err := os.WriteFile(filepath.Join(dir, "seg-1.ts"), []byte("G"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.ts = root
+	o.TS = root
 	if r := ask(h, "GET", "/media/x/ts/seg-1.ts"); r.Code != 200 || r.Header().Get("Content-Type") != "video/mp2t" {
 		t.Errorf("with it: %d %v", r.Code, r.Header())
 	}
@@ -178,22 +159,14 @@ func TestOriginServesMPEGTSBelowTheFilm(t *testing.T) {
 	}
 }
 
-func TestThePageIsToldOfAnMPD(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "master.m3u8"), "#EXTM3U\n")
-	o, err := openOrigin(dir, "/media/bbb/", &testkit.Recorder{})
-	if err != nil {
-		t.Fatal(err)
+// TestALedgerIsBounded: also of a stream that has new segments as long as it runs.
+func TestALedgerIsBounded(t *testing.T) {
+	l := newLedger()
+	for i := range maxLedger + 10 {
+		l.book(Viewer, fmt.Sprint(i), 1)
+		l.book(Seed, fmt.Sprint(i), 1)
 	}
-	defer o.Close()
-	if shown := (PictureConfig{}).shown("", o); shown.DASH != "" || shown.Source != "/media/bbb/master.m3u8" {
-		t.Errorf("without one the page is told of %+v", shown)
-	}
-	write(t, filepath.Join(dir, "master.mpd"), "<MPD/>")
-	if shown := (PictureConfig{}).shown("", o); shown.DASH != "/media/bbb/master.mpd" {
-		t.Errorf("the page is told of %+v", shown)
-	}
-	if r := ask(o.handler(clientViewer), "GET", "/media/bbb/master.mpd"); r.Code != 200 || r.Header().Get("Content-Type") != "application/dash+xml" {
-		t.Errorf("%d %v", r.Code, r.Header())
+	if len(l.Segments) != maxLedger || l.Segments["9"] != nil || l.Segments["10"] == nil || l.Requests[Viewer] != maxLedger+10 {
+		t.Errorf("%d segments", len(l.Segments))
 	}
 }

@@ -1,4 +1,7 @@
-package app
+// Package origin is the web server of `leeway origin` and `leeway up`, which stands in for a site's own where there is none: it serves a
+// film or a live stream, has players wait for what a low-latency playlist lists next, misbehaves where it is told to, and keeps a ledger
+// of the requests.
+package origin
 
 import (
 	"context"
@@ -21,8 +24,8 @@ import (
 
 // The clients of the origin and what they asked for: closed sets, labels of its metrics.
 const (
-	clientViewer = "viewer"
-	clientSeed   = "seed"
+	Viewer = "viewer"
+	Seed   = "seed"
 
 	classPlaylist = "playlist"
 	classSegment  = "segment"
@@ -30,22 +33,22 @@ const (
 )
 
 var (
-	originRequests = &metric.Def{
+	requests = &metric.Def{
 		Name: "leeway_origin_requests_total", Help: "Requests to the origin of `leeway up`", Kind: metric.Counter,
-		Labels: []metric.Label{{Name: "client", Values: []string{clientViewer, clientSeed}}, {Name: "class", Values: []string{classPlaylist, classSegment, classOther}}},
+		Labels: []metric.Label{{Name: "client", Values: []string{Viewer, Seed}}, {Name: "class", Values: []string{classPlaylist, classSegment, classOther}}},
 	}
-	originSent = &metric.Def{
+	sent = &metric.Def{
 		Name: "leeway_origin_sent_bytes_total", Help: "Body bytes sent by the origin of `leeway up`", Kind: metric.Counter,
-		Labels: originRequests.Labels,
+		Labels: requests.Labels,
 	}
 )
 
-// originMetrics returns what the origin counts.
-func originMetrics() []*metric.Def { return []*metric.Def{originRequests, originSent} }
+// Metrics returns what the origin counts.
+func Metrics() []*metric.Def { return []*metric.Def{requests, sent} }
 
 // Faults that the origin plays for media segments, and late, which a stream is published by; experiments.
 const (
-	faultNone = "none"
+	FaultNone = "none"
 	fault404  = "404"
 	fault500  = "500"
 	faultSlow = "slow"
@@ -54,6 +57,9 @@ const (
 	slowRate = 16 << 10 // bytes per second of fault "slow"
 	lateBy   = 5 * time.Second
 )
+
+// Faults lists the closed set.
+var Faults = []string{FaultNone, fault404, fault500, faultSlow, faultLate}
 
 var contentTypes = map[string]string{
 	".m3u8": "application/vnd.apple.mpegurl",
@@ -68,73 +74,73 @@ var contentTypes = map[string]string{
 // tsBelow is where a film that was made here is as HLS of MPEG-TS, below the film.
 const tsBelow = "ts/"
 
-// origin serves a directory of HLS, and DASH, below a path, as a plain web server would, and keeps a ledger of the requests:
+// Server serves a directory of HLS, and DASH, below a path, as a plain web server would, and keeps a ledger of the requests:
 // viewers and the seed use different listeners, so the client of a request is known.
-type origin struct {
-	root   *os.Root
-	ts     *os.Root // the film as MPEG-TS, served below tsBelow; nil: there is none
-	prefix string   // "/media/bbb/"
-	sink   metric.Sink
-	fault  atomic.Value // string
+type Server struct {
+	Root      *os.Root // what is served
+	TS        *os.Root // the film as MPEG-TS, served below it, too; nil: there is none
+	Prefix    string   // of the paths, such as "/media/bbb/"
+	Temporary string   // folder that goes with the server; empty: the folder stays
+	Replays   bool     // what is served is a film as a live stream
 
-	temporary string // folder that goes with the origin; empty: the folder stays
-	replays   bool   // what is served is a film as a live stream
-	reloads   reloads
+	sink    metric.Sink
+	fault   atomic.Value // string
+	reloads reloads
 
 	mu      sync.Mutex
-	ledger  ledger  // guarded by mu
+	ledger  Ledger  // guarded by mu
 	digests digests // guarded by mu
 }
 
-// openOrigin serves dir below prefix, which begins and ends with a slash.
-func openOrigin(dir, prefix string, sink metric.Sink) (*origin, error) {
+// Open serves dir below prefix, which begins and ends with a slash.
+func Open(dir, prefix string, sink metric.Sink) (*Server, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("origin: open the film: %w", err)
 	}
-	o := &origin{root: root, prefix: prefix, sink: sink}
-	o.fault.Store(faultNone)
+	o := &Server{Root: root, Prefix: prefix, sink: sink}
+	o.fault.Store(FaultNone)
 	o.ledger, o.digests.of = newLedger(), map[string]string{}
 	return o, nil
 }
 
-// Close releases the directory, and removes it if it was made for the origin.
-func (o *origin) Close() error {
-	err := o.root.Close()
-	if o.ts != nil {
-		err = errors.Join(err, o.ts.Close())
+// Close releases the directory, and removes it if it was made for the server.
+func (o *Server) Close() error {
+	err := o.Root.Close()
+	if o.TS != nil {
+		err = errors.Join(err, o.TS.Close())
 	}
-	if o.temporary != "" {
-		err = errors.Join(err, os.RemoveAll(o.temporary))
+	if o.Temporary != "" {
+		err = errors.Join(err, os.RemoveAll(o.Temporary))
 	}
 	return err
 }
 
-// setFault makes the origin misbehave for media segments from now on, or behave again (faultNone).
-func (o *origin) setFault(kind string) error {
+// SetFault makes the origin misbehave for media segments from now on, or behave again (FaultNone).
+func (o *Server) SetFault(kind string) error {
 	switch kind {
 	case faultLate:
-		if !o.replays {
+		if !o.Replays {
 			return errors.New("origin: only a replay can be late (--replay)")
 		}
 		fallthrough
-	case faultNone, fault404, fault500, faultSlow:
+	case FaultNone, fault404, fault500, faultSlow:
 		o.fault.Store(kind)
 		return nil
 	}
-	return fmt.Errorf("origin: no fault %q (one of none, 404, 500, slow, late)", kind)
+	return fmt.Errorf("origin: no fault %q (one of %s)", kind, strings.Join(Faults, ", "))
 }
 
-// late is by how much what a stream publishes is to be late.
-func (o *origin) late() time.Duration {
+// Late is by how much what a stream publishes is to be late.
+func (o *Server) Late() time.Duration {
 	if o.fault.Load() == faultLate {
 		return lateBy
 	}
 	return 0
 }
 
-// handler answers one client's requests.
-func (o *origin) handler(client string) http.Handler {
+// Handler answers one client's requests.
+func (o *Server) Handler(client string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Access-Control-Allow-Origin", "*")
@@ -157,11 +163,11 @@ func (o *origin) handler(client string) http.Handler {
 	})
 }
 
-func (o *origin) serve(w http.ResponseWriter, r *http.Request, client string) {
-	name, below := strings.CutPrefix(r.URL.Path, o.prefix)
+func (o *Server) serve(w http.ResponseWriter, r *http.Request, client string) {
+	name, below := strings.CutPrefix(r.URL.Path, o.Prefix)
 	class := classOf(name)
 	out := &countedWriter{ResponseWriter: w, ctx: r.Context()}
-	if client == clientViewer {
+	if client == Viewer {
 		out.limit = limiterOf(r.Context())
 	}
 	known := false
@@ -188,9 +194,9 @@ func (o *origin) serve(w http.ResponseWriter, r *http.Request, client string) {
 		http.Error(out, "The playlist or part is not there: see _HLS_msn, _HLS_part and EXT-X-PRELOAD-HINT in RFC 8216bis.", status)
 		return
 	}
-	root, file := o.root, name
-	if rest, is := strings.CutPrefix(name, tsBelow); is && o.ts != nil {
-		root, file = o.ts, rest
+	root, file := o.Root, name
+	if rest, is := strings.CutPrefix(name, tsBelow); is && o.TS != nil {
+		root, file = o.TS, rest
 	}
 	f, err := root.Open(file)
 	if err != nil {
@@ -215,25 +221,41 @@ func (o *origin) serve(w http.ResponseWriter, r *http.Request, client string) {
 	http.ServeContent(out, r, "", info.ModTime(), f)
 }
 
-func (o *origin) book(urlPath, client, class string, known bool, sent int64) {
-	o.sink.Add(originRequests, 1, client, class)
-	o.sink.Add(originSent, float64(sent), client, class)
+func (o *Server) book(urlPath, client, class string, known bool, bytes int64) {
+	o.sink.Add(requests, 1, client, class)
+	o.sink.Add(sent, float64(bytes), client, class)
 	segment := ""
 	if class == classSegment && known {
 		segment = urlPath
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ledger.book(client, segment, sent)
+	o.ledger.book(client, segment, bytes)
 }
 
-// serveFault answers POST /origin/fault?kind=404 on the admin port: an experiment while viewers watch.
-func (o *origin) serveFault(w http.ResponseWriter, r *http.Request) {
-	if err := o.setFault(r.URL.Query().Get("kind")); err != nil {
+// ServeFault answers POST /origin/fault?kind=404 on the admin port: an experiment while viewers watch.
+func (o *Server) ServeFault(w http.ResponseWriter, r *http.Request) {
+	if err := o.SetFault(r.URL.Query().Get("kind")); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// Published takes down that a file of the stream was published: what waits for it is answered then.
+func (o *Server) Published(file string) error {
+	var err error
+	switch classOf(file) {
+	case classPlaylist:
+		err = o.listed(file)
+	case classSegment:
+		o.reloads.came(file)
+		err = o.note(file)
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // it has gone again
+	}
+	return err
 }
 
 func classOf(name string) string {
@@ -291,8 +313,8 @@ func newLimiter(bytesPerSecond int) *rate.Limiter {
 
 type limiterKey struct{}
 
-// shapeConnections gives each connection a limiter of its own: what a viewer's line to the origin can carry.
-func shapeConnections(bytesPerSecond int) func(context.Context, net.Conn) context.Context {
+// ShapeConnections gives each connection a limiter of its own: what a viewer's line to the origin can carry.
+func ShapeConnections(bytesPerSecond int) func(context.Context, net.Conn) context.Context {
 	return func(ctx context.Context, _ net.Conn) context.Context {
 		return context.WithValue(ctx, limiterKey{}, newLimiter(bytesPerSecond))
 	}

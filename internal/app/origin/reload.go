@@ -1,4 +1,4 @@
-package app
+package origin
 
 import (
 	"context"
@@ -40,8 +40,8 @@ type nextPart struct {
 }
 
 // listed takes down what a playlist lists that was published.
-func (o *origin) listed(file string) error {
-	text, err := o.root.ReadFile(file)
+func (o *Server) listed(file string) error {
+	text, err := o.Root.ReadFile(file)
 	if err != nil {
 		return err
 	}
