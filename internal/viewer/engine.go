@@ -235,16 +235,13 @@ func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) 
 	}
 	s.sources[n] = FromOrigin
 	if from != nil {
-		s.sources[n] = FromPeer
+		s.sources[n] = sourceFrom(from.role)
 		from.patience.brought()
 		e.ledger.received(from.id, from.role, from.path, len(data))
-		if from.role == schedule.Seed {
-			s.sources[n] = FromSeed
-			if s.pieceReason == "" {
-				s.pieceReason = schedule.Urgent
-				if why == schedule.WhyNear || why == schedule.WhyBackground {
-					s.pieceReason = schedule.NoHolder
-				}
+		if from.role == schedule.Seed && s.pieceReason == "" {
+			s.pieceReason = schedule.Urgent
+			if why == schedule.WhyNear || why == schedule.WhyBackground {
+				s.pieceReason = schedule.NoHolder
 			}
 		}
 		e.peers.outdone(s, n)

@@ -21,6 +21,14 @@ const (
 	FromPeer   Source = "peer"
 )
 
+// sourceFrom is what bytes of a peer count as.
+func sourceFrom(role schedule.Role) Source {
+	if role == schedule.Seed {
+		return FromSeed
+	}
+	return FromPeer
+}
+
 // ledger counts what spec/tracker-protocol.md ("Statistics") names: since the last report, and in all.
 type ledger struct{ delta, total signal.Stats }
 
@@ -57,10 +65,7 @@ func (l *ledger) received(from string, role schedule.Role, path transfer.Path, n
 	if role == schedule.Viewer {
 		l.peer(from, func(p *signal.PeerStats) { *either(path, &p.In, &p.RelayIn) += int64(n) })
 	}
-	key := string(FromPeer)
-	if role == schedule.Seed {
-		key = string(FromSeed)
-	}
+	key := string(sourceFrom(role))
 	if path == transfer.Relay {
 		key += "_relay"
 	}

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/leeway-video/leeway/internal/schedule"
@@ -82,24 +83,15 @@ func (ls *loads) finish(s *seg) {
 }
 
 func (ls *loads) settle(s *seg, pieces [][]byte, bytes map[Source]int64) {
-	result := Result{Reference: s.ref, Pieces: pieces, Source: FromPeer, Bytes: bytes}
-	origin, seed, peers := bytes[FromOrigin], bytes[FromSeed], bytes[FromPeer]
+	result := Result{Reference: s.ref, Pieces: pieces, Source: sourceOf(bytes), Bytes: bytes}
 	switch {
-	case origin > 0:
+	case bytes[FromOrigin] > 0:
 		result.Reason = s.originReason
-	case seed > 0:
-		if result.Reason = s.pieceReason; result.Reason == "" {
-			result.Reason = schedule.NoHolder
-		}
+	case bytes[FromSeed] > 0:
+		result.Reason = cmp.Or(s.pieceReason, schedule.NoHolder)
 	}
-	switch {
-	case origin > seed+peers:
-		result.Source = FromOrigin
-	case seed > peers:
-		result.Source = FromSeed
-	}
-	if origin == 0 {
-		ls.line.byPeers(seed+peers, ls.loop.Now().Sub(s.loads[0].started))
+	if bytes[FromOrigin] == 0 {
+		ls.line.byPeers(bytes[FromSeed]+bytes[FromPeer], ls.loop.Now().Sub(s.loads[0].started))
 	}
 	ls.played(s)
 	loads := s.loads

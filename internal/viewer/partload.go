@@ -226,7 +226,7 @@ func (s *streams) give(f *followed, l *partLoad) {
 }
 
 func (f *followed) result(l *partLoad, pieces [][]byte, whole bool, took time.Duration) *Result {
-	r := &Result{Reference: l.Reference, Rendition: l.rendition, Pieces: pieces, Source: FromPeer, Bytes: map[Source]int64{}, Took: took}
+	r := &Result{Reference: l.Reference, Rendition: l.rendition, Pieces: pieces, Bytes: map[Source]int64{}, Took: took}
 	for i, p := range pieces {
 		from := f.sources[l.turn][i]
 		if from == "" || whole {
@@ -234,14 +234,8 @@ func (f *followed) result(l *partLoad, pieces [][]byte, whole bool, took time.Du
 		}
 		r.Bytes[from] += int64(len(p))
 	}
-	origin, seed, peers := r.Bytes[FromOrigin], r.Bytes[FromSeed], r.Bytes[FromPeer]
-	switch {
-	case origin > seed+peers:
-		r.Source = FromOrigin
-	case seed > peers:
-		r.Source = FromSeed
-	}
-	if origin+seed > 0 {
+	r.Source = sourceOf(r.Bytes)
+	if r.Bytes[FromOrigin]+r.Bytes[FromSeed] > 0 {
 		r.Reason = schedule.NoHolder
 	}
 	return r

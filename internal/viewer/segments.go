@@ -241,6 +241,17 @@ func (b *segments) prune(needed func(*seg) bool) {
 	})
 }
 
+// sourceOf is where most of the bytes came from.
+func sourceOf(bytes map[Source]int64) Source {
+	switch seed, peers := bytes[FromSeed], bytes[FromPeer]; {
+	case bytes[FromOrigin] > seed+peers:
+		return FromOrigin
+	case seed > peers:
+		return FromSeed
+	}
+	return FromPeer
+}
+
 // inOrder sorts segments as they are played.
 func inOrder(list []*seg) {
 	slices.SortFunc(list, func(a, b *seg) int {

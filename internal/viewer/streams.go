@@ -238,10 +238,7 @@ func (s *streams) brought(r *remote, a parts.Check, ok bool) {
 		}
 		f.sources[a.Turn] = map[int]Source{}
 	}
-	f.sources[a.Turn][a.Piece] = FromPeer
-	if r.role == schedule.Seed {
-		f.sources[a.Turn][a.Piece] = FromSeed
-	}
+	f.sources[a.Turn][a.Piece] = sourceFrom(r.role)
 }
 
 func (s *streams) blame(a parts.Blame) {
