@@ -66,41 +66,25 @@ func orEmpty[T any](list []T) []T {
 
 // MarshalJSON writes the fields that the action's type has, in the order of spec/schedule.md.
 func (a Action) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Type    ActionType `json:"type"`
+		Segment string     `json:"segment,omitempty"`
+		Piece   *int       `json:"piece,omitempty"`
+		Peer    string     `json:"peer,omitempty"`
+		Lane    *Lane      `json:"lane,omitempty"`
+		Why     string     `json:"reason,omitempty"`
+		AtUs    *int64     `json:"at_us,omitempty"`
+	}{Type: a.Type, Segment: a.Segment, Peer: a.Peer, Why: a.Why}
 	switch a.Type {
-	case DoCertificate:
-		return json.Marshal(struct {
-			Type    ActionType `json:"type"`
-			Segment string     `json:"segment"`
-			Peer    string     `json:"peer"`
-		}{a.Type, a.Segment, a.Peer})
+	case DoCertificate, DoOrigin, DoStopOrigin, DoFail:
 	case DoRequest:
-		return json.Marshal(struct {
-			Type    ActionType `json:"type"`
-			Segment string     `json:"segment"`
-			Piece   int        `json:"piece"`
-			Peer    string     `json:"peer"`
-			Lane    Lane       `json:"lane"`
-			Why     string     `json:"reason"`
-		}{a.Type, a.Segment, a.Piece, a.Peer, a.Lane, a.Why})
+		out.Piece, out.Lane = &a.Piece, &a.Lane
 	case DoCancel, DoPromote:
-		return json.Marshal(struct {
-			Type    ActionType `json:"type"`
-			Segment string     `json:"segment"`
-			Piece   int        `json:"piece"`
-			Peer    string     `json:"peer"`
-			Why     string     `json:"reason,omitempty"`
-		}{a.Type, a.Segment, a.Piece, a.Peer, a.Why})
-	case DoOrigin, DoStopOrigin, DoFail:
-		return json.Marshal(struct {
-			Type    ActionType `json:"type"`
-			Segment string     `json:"segment"`
-			Why     string     `json:"reason,omitempty"`
-		}{a.Type, a.Segment, a.Why})
+		out.Piece = &a.Piece
 	case DoWake:
-		return json.Marshal(struct {
-			Type ActionType `json:"type"`
-			AtUs int64      `json:"at_us"`
-		}{a.Type, a.AtUs})
+		out.AtUs = &a.AtUs
+	default:
+		return nil, fmt.Errorf("an action of type %q", a.Type)
 	}
-	return nil, fmt.Errorf("an action of type %q", a.Type)
+	return json.Marshal(out)
 }
