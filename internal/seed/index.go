@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/wire/mpd"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
@@ -198,12 +199,7 @@ func (ix *index) pause(started time.Time, wait, least time.Duration) {
 	case <-ix.kick:
 	}
 	if rest := least - ix.catalog.now().Sub(started); rest > 0 {
-		timer := time.NewTimer(rest)
-		defer timer.Stop()
-		select {
-		case <-ix.ctx.Done():
-		case <-timer.C:
-		}
+		sleep.For(ix.ctx, rest)
 	}
 }
 

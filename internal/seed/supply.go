@@ -9,6 +9,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
 )
@@ -245,10 +246,8 @@ func (s *supply) fresh(ctx context.Context, r request, f Fetch) (*Fetched, error
 		if !r.ref.live || pause > freshLast || !errors.As(err, &failed) || failed.Outcome != OutcomeNotFound || !s.budgets.mayFetch(r.payer) {
 			return got, err
 		}
-		select {
-		case <-ctx.Done():
+		if !sleep.For(ctx, pause) {
 			return got, err
-		case <-time.After(pause):
 		}
 	}
 }
