@@ -8,6 +8,7 @@ import (
 	"net/http/pprof"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/promreg"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 )
@@ -23,6 +24,15 @@ type admin struct {
 	delivery func() []tracker.Delivery // nil: no tracker is here
 	now      func() time.Time
 	log      *slog.Logger
+}
+
+// plainAdmin is the admin port of a process without a bus: nothing is purged or switched there.
+func plainAdmin(c AdminConfig, listen string, registry *promreg.Registry, ready func() error, log *slog.Logger) (*admin, error) {
+	g, err := openAdminGate(c, "", listen, registry, log)
+	if err != nil {
+		return nil, err
+	}
+	return &admin{gate: g, metrics: registry.Handler(), ready: ready, now: time.Now, log: log}, nil
 }
 
 // handler routes the admin port, and what else there is to do at it, by pattern.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"errors"
@@ -81,14 +82,11 @@ func (c *certifyCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	key, err := c.key(r)
+	key, _, err := c.key(r)
 	if err != nil {
-		return fmt.Errorf("certify: %w", err)
+		return err
 	}
-	jobs := c.Jobs
-	if jobs == 0 {
-		jobs = runtime.GOMAXPROCS(0)
-	}
+	jobs := cmp.Or(c.Jobs, runtime.GOMAXPROCS(0))
 	p, err := packaging.New(packaging.Settings{
 		Site: s, Key: key, Root: root, Path: c.Path, Life: c.Life, Again: c.Again || c.Stdout, Parts: c.Watch || c.Receive != "", Workers: jobs, Now: time.Now,
 	})
@@ -147,34 +145,22 @@ func (c *certifyCmd) site(r *run) (*site.Site, error) {
 }
 
 // key reads the signing key, or makes it and says what trackers need of it.
-func (c *certifyCmd) key(r *run) (*ecdsa.PrivateKey, error) {
-	fresh := false
-	text, err := keep(filepath.Dir(c.Key), filepath.Base(c.Key), func() ([]byte, error) {
-		fresh = true
-		return certificate.NewKey()
-	})
+func (c *certifyCmd) key(r *run) (key *ecdsa.PrivateKey, public string, err error) {
+	key, public, made, err := packagerKey(c.Key)
 	if err != nil {
-		return nil, err
+		return nil, "", fmt.Errorf("certify: %w", err)
 	}
-	key, err := certificate.ParseKey(text)
-	if err != nil {
-		return nil, fmt.Errorf("signing key %s: %w (remove it to have a new one made)", c.Key, err)
-	}
-	if fresh {
+	if made {
 		fmt.Fprintf(r.env.Stderr, "certify: made the signing key %s. Trackers need its public half: leeway certify --key %[1]s --public\n", c.Key)
 	}
-	return key, nil
+	return key, public, nil
 }
 
 // printKey writes what the site's configuration needs of the key, and the ID that a revocation names.
 func (c *certifyCmd) printKey(r *run) error {
-	key, err := c.key(r)
+	key, public, err := c.key(r)
 	if err != nil {
-		return fmt.Errorf("certify: %w", err)
-	}
-	public, err := certificate.Public(key)
-	if err != nil {
-		return fmt.Errorf("certify: %w", err)
+		return err
 	}
 	_, err = fmt.Fprintf(r.env.Stdout, "packager_keys: [%s] # key %s\n", public, certificate.KeyIDOf(&key.PublicKey))
 	return err

@@ -8,14 +8,12 @@ import (
 	"net/http"
 	"os"
 	"path"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/app/film"
 	"github.com/leeway-video/leeway/internal/app/live"
 	"github.com/leeway-video/leeway/internal/app/origin"
-	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/ingest"
 	"github.com/leeway-video/leeway/internal/packaging"
 	"github.com/leeway-video/leeway/internal/site"
@@ -36,21 +34,6 @@ type channel struct {
 	site     site.Config
 	key      *ecdsa.PrivateKey
 	log      *slog.Logger
-}
-
-// readPackagerKey reads the key in a file, or makes it. public is as a site's configuration has it.
-func readPackagerKey(file string) (key *ecdsa.PrivateKey, public string, err error) {
-	text, err := keep(filepath.Dir(file), filepath.Base(file), certificate.NewKey)
-	if err != nil {
-		return nil, "", fmt.Errorf("live: packager's key: %w", err)
-	}
-	if key, err = certificate.ParseKey(text); err == nil {
-		public, err = certificate.Public(key)
-	}
-	if err != nil {
-		return nil, "", fmt.Errorf("live: packager's key %s: %w (remove it to have a new one made)", file, err)
-	}
-	return key, public, nil
 }
 
 // start runs the channel until stop is called, and returns when it can be watched. What ends it sooner is told to the servers.

@@ -147,20 +147,10 @@ func merged(form, values problems) problems {
 	return all
 }
 
-// service is load for a command that starts one: values that are wrong are an error, too.
-func (r *run) service(flags any) (*Config, *slog.Logger, error) {
-	switch flags.(type) {
-	case *trackerCmd:
-		r.env.service = "tracker"
-	case *seedCmd:
-		r.env.service = "seed"
-	case *turnCmd:
-		r.env.service = "turn"
-	case *probeServeCmd:
-		r.env.service = "probe"
-	case *originCmd:
-		r.env.service = "origin"
-	}
+// service is load for a command that starts one: values that are wrong are an error, too. name is its section of the configuration;
+// empty: it reads all of them.
+func (r *run) service(name string, flags any) (*Config, *slog.Logger, error) {
+	r.env.service = name
 	config, log, err := r.load(flags)
 	if err == nil {
 		err = r.valid(config)

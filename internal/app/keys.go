@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/ecdsa"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/leeway-video/leeway/internal/certificate"
 )
 
 // The tracker's secret in the data folder, readable by its owner alone: base64url, 32 bytes. It keys swarm IDs and tickets,
@@ -47,6 +50,24 @@ func decodeSecret(text, where string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: is no secret of %d bytes in base64url (remove it and a new one is made; viewers then rejoin)", where, secretBytes)
 	}
 	return secret, nil
+}
+
+// packagerKey reads a packager's signing key from a file, or makes it. public is as a site's configuration has it.
+func packagerKey(file string) (key *ecdsa.PrivateKey, public string, made bool, err error) {
+	text, err := keep(filepath.Dir(file), filepath.Base(file), func() ([]byte, error) {
+		made = true
+		return certificate.NewKey()
+	})
+	if err != nil {
+		return nil, "", false, fmt.Errorf("signing key: %w", err)
+	}
+	if key, err = certificate.ParseKey(text); err == nil {
+		public, err = certificate.Public(key)
+	}
+	if err != nil {
+		return nil, "", false, fmt.Errorf("signing key %s: %w (remove it to have a new one made)", file, err)
+	}
+	return key, public, made, nil
 }
 
 // keep returns the content of a file, which it makes when it is missing: written whole under another name, then linked,

@@ -37,7 +37,7 @@ Examples:
 
 // Run serves until ctx ends.
 func (c *originCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.service(c)
+	config, log, err := r.service("origin", c)
 	if err != nil {
 		return err
 	}
@@ -98,11 +98,10 @@ func serveOrigin(ctx context.Context, config *Config, source *origin.Server, reg
 	if err != nil {
 		return err
 	}
-	g, err := openAdminGate(config.Admin, "", o.Admin, registry, log)
+	a, err := plainAdmin(config.Admin, o.Admin, registry, certificate.ready, log)
 	if err != nil {
 		return err
 	}
-	a := &admin{gate: g, metrics: registry.Handler(), ready: certificate.ready, log: log}
 	group.serve("admin", adminPort, a.handler(map[string]http.HandlerFunc{"POST /origin/fault": source.ServeFault, "GET /origin/digests": source.ServeDigests}), nil)
 	log.Info("origin is up", "page", place{public.Addr(), certificate}.url(), "film", source.Prefix, "admin", adminPort.Addr().String())
 	return nil
@@ -126,8 +125,8 @@ func streamAlone(ctx context.Context, config *Config, source *origin.Server, fil
 		return nil, cmdline.Usage(fmt.Errorf("origin: --packager-key signs for the site that is configured, and %d are", len(config.Sites)))
 	default:
 		c.site = config.Sites[0]
-		if c.key, _, err = readPackagerKey(file); err != nil {
-			return nil, err
+		if c.key, _, _, err = packagerKey(file); err != nil {
+			return nil, fmt.Errorf("live: %w", err)
 		}
 	}
 	return c.start(ctx, group)

@@ -57,7 +57,7 @@ func TestPartsAreSharedWithoutASeed(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	dir := t.TempDir()
 	file := filepath.Join(dir, packagerFile)
-	_, public, err := readPackagerKey(file)
+	_, public, _, err := packagerKey(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ Examples:
 
 // Run serves until ctx ends.
 func (c *probeServeCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.service(c)
+	config, log, err := r.service("probe", c)
 	if err != nil {
 		return err
 	}
@@ -64,13 +64,12 @@ func (c *probeServeCmd) Run(ctx context.Context, r *run) error {
 		return err
 	}
 	defer s.drain()
-	g, err := openAdminGate(config.Admin, "", p.Admin, registry, log)
+	s.at.certificate.count(registry)
+	ready := func() error { return errors.Join(s.server.Ready(), s.at.certificate.ready()) }
+	a, err := plainAdmin(config.Admin, p.Admin, registry, ready, log)
 	if err != nil {
 		return err
 	}
-	s.at.certificate.count(registry)
-	ready := func() error { return errors.Join(s.server.Ready(), s.at.certificate.ready()) }
-	a := &admin{gate: g, metrics: registry.Handler(), ready: ready, log: log}
 	group.serve("admin", adminPort, a.handler(nil), nil)
 	log.Info("probe is up", "listen", s.at.addr.String(), "udp", s.udp.String(), "open", authorize == nil, "admin", adminPort.Addr().String())
 	return group.wait(ctx)

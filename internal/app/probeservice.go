@@ -181,18 +181,6 @@ func (s *probeService) drain() {
 	s.host.Close()
 }
 
-// openSites checks the sites of a configuration.
-func openSites(configs []site.Config) (all []*site.Site, err error) {
-	for _, c := range configs {
-		one, err := site.New(c)
-		if err != nil {
-			return nil, cmdline.Usage(err)
-		}
-		all = append(all, one)
-	}
-	return all, nil
-}
-
 // probeAccess says which tokens are good for a test; nil: none is needed. Access has to be stated where other machines reach the port.
 func probeAccess(c ProbeConfig, sites []*site.Site, log *slog.Logger) (func(token string) error, error) {
 	if c.Open {
@@ -220,7 +208,7 @@ func probeAccess(c ProbeConfig, sites []*site.Site, log *slog.Logger) (func(toke
 			if refused == nil {
 				return nil
 			}
-			if err == nil || !elsewhere(refused) {
+			if err == nil || !ofAnotherSite(refused) {
 				err = refused
 			}
 		}
@@ -228,8 +216,8 @@ func probeAccess(c ProbeConfig, sites []*site.Site, log *slog.Logger) (func(toke
 	}, nil
 }
 
-// elsewhere says whether a token may be another site's.
-func elsewhere(err error) bool {
+// ofAnotherSite says whether a token may be another site's.
+func ofAnotherSite(err error) bool {
 	var refused *access.TokenError
 	return errors.As(err, &refused) && (refused.Reason == access.UnknownKey || refused.Reason == access.OtherSite)
 }

@@ -22,7 +22,7 @@ func (seedCmd) Help() string {
 
 // Run serves until ctx ends.
 func (c *seedCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.service(c)
+	config, log, err := r.service("seed", c)
 	if err != nil {
 		return err
 	}

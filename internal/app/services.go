@@ -77,15 +77,13 @@ type services struct {
 // openServices checks the sites, makes the registry and joins the bus. waiting is called if that has to be waited for.
 func openServices(ctx context.Context, config *Config, sites []site.Config, name string, log *slog.Logger, waiting func()) (*services, error) {
 	s := &services{config: config, log: log, slots: map[string]*slot{}}
-	for _, c := range sites {
-		one, err := site.New(c)
-		if err != nil {
-			return nil, cmdline.Usage(err)
-		}
-		s.sites = append(s.sites, one)
+	var err error
+	if s.sites, err = openSites(sites); err != nil {
+		return nil, err
+	}
+	for _, one := range s.sites {
 		s.names = append(s.names, one.Name())
 	}
-	var err error
 	if s.registry, err = newRegistry(log, s.names, counts[name]...); err != nil {
 		return nil, err
 	}
@@ -99,6 +97,18 @@ func openServices(ctx context.Context, config *Config, sites []site.Config, name
 		return nil, err
 	}
 	return s, nil
+}
+
+// openSites checks the sites of a configuration.
+func openSites(configs []site.Config) (all []*site.Site, err error) {
+	for _, c := range configs {
+		one, err := site.New(c)
+		if err != nil {
+			return nil, cmdline.Usage(err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // add has a service be asked and stopped with the others.

@@ -27,7 +27,7 @@ func (trackerCmd) Help() string {
 
 // Run serves until ctx ends.
 func (c *trackerCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.service(c)
+	config, log, err := r.service("tracker", c)
 	if err != nil {
 		return err
 	}

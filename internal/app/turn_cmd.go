@@ -28,7 +28,7 @@ Examples:
 
 // Run serves until ctx ends.
 func (c *turnCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.service(c)
+	config, log, err := r.service("turn", c)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *turnCmd) Run(ctx context.Context, r *run) error {
 	}
 	defer s.stop()
 	defer scaleProcessors(r.env)() // once it has a socket for each processor
-	a, err := s.admin(config.Admin)
+	a, err := plainAdmin(config.Admin, config.Turn.Admin, s.registry, s.ready, log)
 	if err != nil {
 		return err
 	}

@@ -128,15 +128,6 @@ func reach(allow []string) (r access.Reach, err error) {
 // ready says why no viewer is to be sent here, or nil.
 func (s *turnService) ready() error { return errors.Join(s.relay.Ready(), s.certificate.ready()) }
 
-// admin is the admin port of this process.
-func (s *turnService) admin(c AdminConfig) (*admin, error) {
-	g, err := openAdminGate(c, "", s.config.Admin, s.registry, s.log)
-	if err != nil {
-		return nil, err
-	}
-	return &admin{gate: g, metrics: s.registry.Handler(), ready: s.ready, now: time.Now, log: s.log}, nil
-}
-
 func (s *turnService) tlsAddr() string {
 	if a := s.server.TLSAddr(); a != nil {
 		return a.String()

@@ -55,7 +55,7 @@ func (upCmd) Help() string {
 
 // Run serves until ctx ends.
 func (c *upCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.service(c)
+	config, log, err := r.service("", c)
 	if err != nil {
 		return err
 	}
@@ -264,9 +264,9 @@ func (u *upRun) openFilm(ctx context.Context) (*source, error) {
 
 // stream starts the live stream, and adds the key that signs it to the site.
 func (u *upRun) stream(ctx context.Context, source *source, config *site.Config, group *servers) error {
-	key, public, err := readPackagerKey(filepath.Join(u.config.Up.DataDir, packagerFile))
+	key, public, _, err := packagerKey(filepath.Join(u.config.Up.DataDir, packagerFile))
 	if err != nil {
-		return err
+		return fmt.Errorf("live: %w", err)
 	}
 	c := channel{picture: u.config.Up.PictureConfig, replayed: source.film, origin: source.Server, site: *config, key: key, log: u.log}
 	stop, err := c.start(ctx, group)
@@ -307,7 +307,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 	}
 	film := u.config.Up.shown("", source.Server)
 	film.Outages = !u.proxied()
-	if film.Addresses, err = at.elsewhere(); err != nil {
+	if film.Addresses, err = at.otherMachines(); err != nil {
 		return shown{}, err
 	}
 	page, err := bundle.Page(film)
@@ -340,12 +340,12 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed strin
   For a page of your own, beside hls.js:
   %s
 
-`, Version, public.url(), admin, seed, check.at.addr, check.udp, check.at.shown(), stun, u.elsewhere(public.addr.String(), admin, seed, check.at.addr.String()), public.scriptTag())
+`, Version, public.url(), admin, seed, check.at.addr, check.udp, check.at.shown(), stun, u.busyPorts(public.addr.String(), admin, seed, check.at.addr.String()), public.scriptTag())
 	return err
 }
 
-// elsewhere says which ports were busy and which ones this run took instead: empty, or a paragraph.
-func (u *upRun) elsewhere(public, admin, seed, check string) string {
+// busyPorts says which ports were busy and which ones this run took instead: empty, or a paragraph.
+func (u *upRun) busyPorts(public, admin, seed, check string) string {
 	wanted := u.config.Seed.Listen
 	if wanted == "" {
 		wanted = net.JoinHostPort("", seedPort)

@@ -103,8 +103,8 @@ func (p place) scheme() string {
 	return "http"
 }
 
-// elsewhere is where browsers on other machines find the place, addresses with spaces between them; "loopback": nowhere.
-func (p place) elsewhere() (string, error) {
+// otherMachines is where browsers on other machines find the place, addresses with spaces between them; "loopback": nowhere.
+func (p place) otherMachines() (string, error) {
 	if loopback(p.addr.String()) {
 		return "loopback", nil
 	}
