@@ -46,7 +46,7 @@ func (c *Conn) begin(ws *websocket.Conn) {
 	if c.server {
 		c.halves.Store(2)
 	}
-	c.waiter.over(c.net)
+	c.waiter.bind(c.net)
 	c.boundSystem()
 	ws.SetReadLimit(c.e.cfg.MaxMessage)
 	ws.SetPongHandler(func(string) error {
@@ -88,9 +88,9 @@ func (c *Conn) pinging(data []byte) {
 // wake has a worker write.
 func (c *Conn) wake() { c.e.workers.hand(job{c, true}) }
 
-// said ends the sending side. What the other side still has on its way is taken in for a bounded time: closing a socket with
+// written ends the sending side. What the other side still has on its way is taken in for a bounded time: closing a socket with
 // unread data resets it, and the last words (an error, reconnect) would be lost with it.
-func (c *Conn) said(whole bool) {
+func (c *Conn) written(whole bool) {
 	half, ok := c.net.(interface{ CloseWrite() error })
 	if whole && ok && half.CloseWrite() == nil {
 		_ = c.net.SetReadDeadline(time.Now().Add(lingerTime))
@@ -101,14 +101,14 @@ func (c *Conn) said(whole bool) {
 		_ = c.net.Close()
 	}
 	c.stop()
-	c.leave()
+	c.halfEnded()
 }
 
 // drain reads and forgets.
 func (c *Conn) drain() { _, _ = io.Copy(io.Discard, io.LimitReader(c.net, lingerBytes)) }
 
-// leave is the end of reading or of writing; with the second of them everything ends.
-func (c *Conn) leave() {
+// halfEnded is the end of reading or of writing; with the second of them everything ends.
+func (c *Conn) halfEnded() {
 	if c.halves.Add(-1) == 0 {
 		_ = c.net.Close()
 		c.forget()

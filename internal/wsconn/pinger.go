@@ -30,7 +30,7 @@ func (p *pinger) add(c *Conn, now int64) {
 		p.stop = make(chan struct{})
 		p.open.Add(1)
 		p.e.workers.open()
-		go p.keep(p.stop)
+		go p.run(p.stop)
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *pinger) cut() {
 	}
 }
 
-func (p *pinger) keep(stop chan struct{}) {
+func (p *pinger) run(stop chan struct{}) {
 	defer p.open.Done()
 	cfg := &p.e.cfg
 	tick := time.NewTicker(max(time.Millisecond, min(cfg.PingEvery, cfg.PongTimeout, cfg.WriteTimeout)/looks))
@@ -87,7 +87,7 @@ func (p *pinger) look(now int64, due []*Conn) []*Conn {
 		if c.overdue(now, cfg.WriteTimeout) {
 			_ = c.net.Close()
 		}
-		if c.silent(now, cfg.PongTimeout) && !c.over.Load() {
+		if c.silent(now, cfg.PongTimeout) && !c.closed.Load() {
 			_ = c.net.SetReadDeadline(time.Unix(1, 0)) // the goroutine that reads or waits returns at once
 		}
 	}

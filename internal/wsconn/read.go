@@ -83,7 +83,7 @@ func (c *Conn) hear(in *intake) error {
 		if !c.waiter.can() { // which reads for as long as the connection lives
 			c.heard.Store(time.Now().UnixNano())
 		}
-		if c.over.Load() {
+		if c.closed.Load() {
 			return ErrClosed
 		}
 		if !c.receiver.Receive(message) {
@@ -163,7 +163,7 @@ func (c *Conn) readError(err error) error {
 	if !errors.Is(err, websocket.ErrReadLimit) {
 		return err
 	}
-	c.hush()
+	c.closeSent()
 	return ErrTooBig
 }
 
@@ -172,7 +172,7 @@ func (c *Conn) ended(err error) {
 	code := CloseDone
 	if c.stuck.Load() {
 		err = ErrSlow
-	} else if c.over.Load() {
+	} else if c.closed.Load() {
 		err = ErrClosed
 	}
 	var said *websocket.CloseError
@@ -184,13 +184,13 @@ func (c *Conn) ended(err error) {
 	c.receiver.End(err)
 	c.Close(code, "")
 	c.drain()
-	c.leave()
+	c.halfEnded()
 }
 
 // Read returns a client's next message, whose bytes are the caller's; the errors are those of Receiver.End.
 func (c *Conn) Read() ([]byte, error) {
 	b, err := c.next(nil)
-	if err == nil && c.over.Load() {
+	if err == nil && c.closed.Load() {
 		err = ErrClosed
 	}
 	if err != nil {

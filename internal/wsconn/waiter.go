@@ -14,8 +14,8 @@ type waiter struct {
 	woken bool // only the goroutine that waits
 }
 
-// over makes the waiter of a connection.
-func (w *waiter) over(conn net.Conn) {
+// bind makes the waiter of a connection.
+func (w *waiter) bind(conn net.Conn) {
 	w.raw, w.below = waitable(conn)
 	w.ready = w.readable
 }

@@ -18,7 +18,7 @@ type writer struct {
 	masked bool // as a client's frames are
 	owner  owner
 
-	over atomic.Bool // closed, for those that need not be exact
+	closed atomic.Bool // for those that need not be exact
 
 	mu       sync.Mutex
 	out      *[]byte  // guarded by mu: frames to be written; nil: none
@@ -31,14 +31,14 @@ type writer struct {
 
 // owner is what a writer needs of its connection.
 type owner interface {
-	wake()           // has write called
-	said(whole bool) // the last words are out, or will never be
+	wake()              // has write called
+	written(whole bool) // the last words are out, or will never be
 }
 
 // farewell is how a connection ends.
 type farewell struct {
 	begun  bool
-	mute   bool // the library has said the last words
+	sent   bool // the library has sent the close message
 	code   int
 	reason string
 	cut    *time.Timer // ends a farewell that takes too long
@@ -111,16 +111,16 @@ func (w *writer) close(code int, reason string, within time.Duration) {
 		return
 	}
 	w.end.begun, w.end.code, w.end.reason = true, code, reason
-	w.over.Store(true)
+	w.closed.Store(true)
 	w.end.cut = time.AfterFunc(within, func() { _ = w.net.Close() })
 	w.rouse()
 }
 
-// hush notes that the library has sent the close message.
-func (w *writer) hush() {
+// closeSent notes that the library has sent the close message.
+func (w *writer) closeSent() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.end.mute = true
+	w.end.sent = true
 }
 
 // write takes to the socket what is queued, until nothing is.
@@ -136,7 +136,7 @@ func (w *writer) write() {
 			_ = w.net.Close()
 		}
 		if err != nil || last {
-			w.owner.said(err == nil)
+			w.owner.written(err == nil)
 			return
 		}
 	}
@@ -156,7 +156,7 @@ func (w *writer) take() (b *[]byte, last, any bool) {
 		w.writing = false
 		return nil, false, false
 	}
-	if last && !w.end.mute {
+	if last && !w.end.sent {
 		if b == nil {
 			b = buffers.Get().(*[]byte)
 		}

@@ -40,7 +40,7 @@ type desk struct {
 }
 
 func (d *desk) wake()           { d.woken++ }
-func (d *desk) said(whole bool) { d.ends = append(d.ends, whole) }
+func (d *desk) written(whole bool) { d.ends = append(d.ends, whole) }
 
 func writes(cfg Config) (*writer, *paper, *desk) {
 	cfg.complete()
@@ -91,7 +91,7 @@ func TestAFullQueueEndsTheConnection(t *testing.T) {
 		if err := w.Write([]byte(strings.Repeat("x", 500))); err != nil {
 			t.Errorf("one message may be larger than the queue: %v", err)
 		}
-		if err := w.Write([]byte("y")); !errors.Is(err, ErrSlow) || !w.over.Load() {
+		if err := w.Write([]byte("y")); !errors.Is(err, ErrSlow) || !w.closed.Load() {
 			t.Errorf("a message into a full queue: %v", err)
 		}
 		<-time.After(lingerTime + time.Millisecond)
@@ -109,8 +109,8 @@ func TestAWriteThatFailsEndsTheConnection(t *testing.T) {
 		p.fails = net.ErrClosed
 		_ = w.Write([]byte("lost"))
 		w.write()
-		if !p.closed || !w.over.Load() || len(d.ends) != 1 || d.ends[0] {
-			t.Errorf("closed %v, over %v, ends %v", p.closed, w.over.Load(), d.ends)
+		if !p.closed || !w.closed.Load() || len(d.ends) != 1 || d.ends[0] {
+			t.Errorf("gone %v, closed %v, ends %v", p.closed, w.closed.Load(), d.ends)
 		}
 		w.stop()
 		w.forget()
