@@ -65,15 +65,15 @@ func (r *request) costs(bytes int) {
 
 // certified returns a segment with its certificate, and has it fetched if need be. What a packager contradicts gets none.
 func (s *supply) certified(ctx context.Context, r request) result {
-	got := s.had(ctx, r)
+	got := s.get(ctx, r)
 	if got.held != nil && s.contradicted(r, got.held) {
 		return s.refuseContradicted(r)
 	}
 	return got
 }
 
-// had is certified, whatever packagers signed.
-func (s *supply) had(ctx context.Context, r request) result {
+// get is certified, whatever packagers signed.
+func (s *supply) get(ctx context.Context, r request) result {
 	if r.ref.object > 0 {
 		return result{none: peer.NoneTooLarge, object: r.ref.object}
 	}
@@ -211,7 +211,7 @@ func (s *supply) askOrigin(ctx context.Context, r request, old *held, under stan
 	if old != nil {
 		f.Validator = old.cert.Validator
 	}
-	fetched, err := s.fresh(ctx, r, f)
+	fetched, err := s.fetchAgain(ctx, r, f)
 	if err == nil {
 		s.budgets.charge(r.payer, len(fetched.Data))
 		r.costs(len(fetched.Data))
@@ -238,8 +238,8 @@ func (s *supply) askOrigin(ctx context.Context, r request, old *held, under stan
 	return result{none: peer.NoneOrigin}, failedFor
 }
 
-// fresh fetches, and again what is of a live stream and not there yet.
-func (s *supply) fresh(ctx context.Context, r request, f Fetch) (*Fetched, error) {
+// fetchAgain fetches, and again what is of a live stream and not there yet.
+func (s *supply) fetchAgain(ctx context.Context, r request, f Fetch) (*Fetched, error) {
 	for pause := freshPause; ; pause *= 2 {
 		got, err := r.title.site.fetch(ctx, f)
 		var failed *FetchError
@@ -273,7 +273,7 @@ func (s *supply) certify(r request, by *signer, issuedAt time.Time, got *Fetched
 	}
 	s.sink.Add(mFetches, 1, site, fetchedOrigin)
 	s.keep(h)
-	s.told(r)
+	s.observeFreshness(r)
 	return result{held: h}, 0
 }
 
@@ -297,9 +297,9 @@ func (s *supply) signPart(r request, under standing, asked time.Time, got *Fetch
 	return h, err
 }
 
-// told counts how long after its publication a segment at the edge of a live stream has a certificate. Further back viewers ask late,
+// observeFreshness counts how long after its publication a segment at the edge of a live stream has a certificate. Further back viewers ask late,
 // and the time would be theirs. Streams that were made at another time than they are shown say nothing.
-func (s *supply) told(r request) {
+func (s *supply) observeFreshness(r request) {
 	if r.ref.seg.Made == 0 || len(r.title.following(r.ref, atTheEdge)) == atTheEdge {
 		return
 	}
