@@ -2,22 +2,12 @@ package jsonscan
 
 // What is wrong with a text, instead of where its value ends.
 const (
-	Broken  = -1 // it is not JSON
-	TooDeep = -2
+	broken  = -1 // it is not JSON
+	tooDeep = -2
 )
 
-// Check goes over a text of UTF-8 once, and says Broken, TooDeep, or something that is neither. json.Valid takes a step of a machine
-// for each character, which was a sixth of a tracker's work.
-func Check(b []byte) int {
-	at := whole(b, 0, MaxDepth)
-	if at >= 0 && Space(b, at) < len(b) {
-		return Broken
-	}
-	return at
-}
-
-// Space is where the next byte is that is no space, from at on.
-func Space(b []byte, at int) int {
+// space is where the next byte is that is no space, from at on.
+func space(b []byte, at int) int {
 	for at < len(b) && (b[at] == ' ' || b[at] == '\n' || b[at] == '\t' || b[at] == '\r') {
 		at++
 	}
@@ -26,15 +16,15 @@ func Space(b []byte, at int) int {
 
 // whole is where the value ends that begins at at or behind it. As many levels may be below it as are left.
 func whole(b []byte, at, left int) int {
-	if at = Space(b, at); at == len(b) {
-		return Broken
+	if at = space(b, at); at == len(b) {
+		return broken
 	}
 	switch c := b[at]; c {
 	case '"':
 		return wholeText(b, at)
 	case '{', '[':
 		if left == 0 {
-			return TooDeep
+			return tooDeep
 		}
 		return wholeList(b, at, left-1)
 	case 't':
@@ -54,32 +44,32 @@ func wholeList(b []byte, at, left int) int {
 	if object {
 		end = '}'
 	}
-	if at = Space(b, at+1); at < len(b) && b[at] == end {
+	if at = space(b, at+1); at < len(b) && b[at] == end {
 		return at + 1
 	}
 	for {
 		if object {
-			if at = Space(b, at); at == len(b) || b[at] != '"' {
-				return Broken
+			if at = space(b, at); at == len(b) || b[at] != '"' {
+				return broken
 			}
 			if at = wholeText(b, at); at < 0 {
 				return at
 			}
-			if at = Space(b, at); at == len(b) || b[at] != ':' {
-				return Broken
+			if at = space(b, at); at == len(b) || b[at] != ':' {
+				return broken
 			}
 			at++
 		}
 		if at = whole(b, at, left); at < 0 {
 			return at
 		}
-		switch at = Space(b, at); {
+		switch at = space(b, at); {
 		case at < len(b) && b[at] == ',':
 			at++
 		case at < len(b) && b[at] == end:
 			return at + 1
 		default:
-			return Broken
+			return broken
 		}
 	}
 }
@@ -102,17 +92,17 @@ func wholeText(b []byte, at int) int {
 			return at + 1
 		}
 		if at++; c != '\\' || at == len(b) {
-			return Broken
+			return broken
 		}
 		if c = b[at]; c == 'u' {
 			if at += 4; at >= len(b) || !hexadecimal(b[at-3:at+1]) {
-				return Broken
+				return broken
 			}
 		} else if Escapes[c] == 0 {
-			return Broken
+			return broken
 		}
 	}
-	return Broken
+	return broken
 }
 
 func hexadecimal(b []byte) bool {
@@ -128,7 +118,7 @@ func wholeWord(b []byte, at int, word string) int {
 	if end := at + len(word); end <= len(b) && string(b[at:end]) == word {
 		return end
 	}
-	return Broken
+	return broken
 }
 
 func wholeNumber(b []byte, at int) int {
@@ -137,12 +127,12 @@ func wholeNumber(b []byte, at int) int {
 	}
 	from := at
 	if at = digits(b, at); at == from || b[from] == '0' && at > from+1 {
-		return Broken
+		return broken
 	}
 	if at < len(b) && b[at] == '.' {
 		from = at + 1
 		if at = digits(b, from); at == from {
-			return Broken
+			return broken
 		}
 	}
 	if at < len(b) && b[at]|0x20 == 'e' {
@@ -151,7 +141,7 @@ func wholeNumber(b []byte, at int) int {
 		}
 		from = at
 		if at = digits(b, from); at == from {
-			return Broken
+			return broken
 		}
 	}
 	return at

@@ -40,13 +40,14 @@ func FuzzCheck(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got := Check(b)
-		switch {
-		case got == TooDeep && !deeper(b):
+		s := New(b)
+		taken := s.Skip() && (s.Peek() == 0 && s.at == len(b) || s.Fail("", "is not JSON"))
+		switch problem := s.Problem(); {
+		case problem == "is nested too deeply" && !deeper(b):
 			t.Errorf("%q is not deep", b)
-		case got == Broken && json.Valid(b):
+		case problem == "is not JSON" && json.Valid(b):
 			t.Errorf("%q is JSON", b)
-		case got >= 0 && (deeper(b) || !json.Valid(b)):
+		case taken && (deeper(b) || !json.Valid(b)):
 			t.Errorf("%q was taken", b)
 		}
 	})

@@ -40,6 +40,14 @@ func (s *Scanner) Err() error {
 	return s.problem
 }
 
+// Problem is the words of the first problem; empty: there is none.
+func (s *Scanner) Problem() string {
+	if s.problem == nil {
+		return ""
+	}
+	return s.problem.Problem
+}
+
 // Fail notes a problem and returns false.
 func (s *Scanner) Fail(field, problem string) bool {
 	if s.problem == nil {
@@ -64,7 +72,7 @@ func (s *Scanner) Document(f func(name []byte) bool) bool {
 
 // Peek is the next byte that is no space, 0 at the end.
 func (s *Scanner) Peek() byte {
-	if s.at = Space(s.b, s.at); s.at == len(s.b) {
+	if s.at = space(s.b, s.at); s.at == len(s.b) {
 		return 0
 	}
 	return s.b[s.at]
@@ -140,21 +148,27 @@ func (s *Scanner) Null() bool {
 	return end > 0
 }
 
+// Value returns any value as it stands.
+func (s *Scanner) Value() ([]byte, bool) {
+	s.Peek()
+	return s.value(whole(s.b, s.at, MaxDepth-s.depth))
+}
+
 // Skip reads any value.
 func (s *Scanner) Skip() bool {
-	_, ok := s.value(whole(s.b, s.at, MaxDepth-s.depth))
+	_, ok := s.Value()
 	return ok
 }
 
 // value takes what ends there.
 func (s *Scanner) value(end int) ([]byte, bool) {
 	switch end {
-	case TooDeep:
+	case tooDeep:
 		return nil, s.Fail("", "is nested too deeply")
-	case Broken:
+	case broken:
 		return nil, s.Fail("", "is not JSON")
 	}
-	b := s.b[s.at:end]
+	b := s.b[s.at:end:end]
 	s.at = end
 	return b, true
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/jsonscan"
@@ -211,25 +210,15 @@ func (f fields) counts(name string, set []string) map[string]int64 {
 // parseMessage checks size, encoding and depth, and opens the message's object.
 func parseMessage(b []byte) (fields, error) {
 	f := fields{problem: &MalformedError{}}
-	switch {
-	case len(b) > MaxMessage:
+	if len(b) > MaxMessage {
 		f.fail("", "is larger than "+strconv.Itoa(MaxMessage)+" bytes")
 		return f, f.problem
-	case !utf8.Valid(b):
-		f.fail("", "is not UTF-8")
+	}
+	s := jsonscan.New(b)
+	f.members = make(members, 0, 8)
+	if !s.Document(func(name []byte) bool { return f.members.add(&s, name) }) {
+		f.fail("", s.Problem())
 		return f, f.problem
 	}
-	switch jsonscan.Check(b) {
-	case jsonscan.TooDeep:
-		f.fail("", "is nested more than "+strconv.Itoa(jsonscan.MaxDepth)+" levels deep")
-	case jsonscan.Broken:
-		f.fail("", "is not a JSON object")
-	default:
-		var ok bool
-		if f.members, ok = split(b); ok {
-			return f, nil
-		}
-		f.fail("", "is not a JSON object")
-	}
-	return f, f.problem
+	return f, nil
 }

@@ -7,9 +7,6 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/jsonscan"
 )
 
-// What follows takes apart what jsonscan has found to be JSON, so that nothing is looked at for being right twice, and no
-// value is copied before it is read. encoding/json would go over each value once for every level that it is inside of.
-
 // members are those of one object, in the order of the text. Of a name that comes twice the last counts.
 type members []member
 
@@ -27,94 +24,53 @@ func (m members) get(name string) (json.RawMessage, bool) {
 	return nil, false
 }
 
+// add reads the value of a member.
+func (m *members) add(s *jsonscan.Scanner, name []byte) bool {
+	value, ok := s.Value()
+	*m = append(*m, member{unescape(name), value})
+	return ok
+}
+
 // split opens an object, or says that b is none.
-func split(b []byte) (members, bool) {
-	at := jsonscan.Space(b, 0)
-	if at == len(b) || b[at] != '{' {
+func split(b []byte) (all members, ok bool) {
+	s := jsonscan.New(b)
+	if s.Peek() != '{' {
 		return nil, false
 	}
-	all := make(members, 0, 8)
-	for at = jsonscan.Space(b, at+1); b[at] != '}'; {
-		end := value(b, at)
-		name := unquote(b[at:end])
-		from := jsonscan.Space(b, jsonscan.Space(b, end)+1) // past the colon
-		end = value(b, from)
-		all = append(all, member{name, b[from:end:end]})
-		if at = jsonscan.Space(b, end); b[at] == ',' {
-			at = jsonscan.Space(b, at+1)
-		}
-	}
-	return all, true
+	all = make(members, 0, 8)
+	return all, s.Object(func(name []byte) bool { return all.add(&s, name) })
 }
 
 // elements opens an array, or says that b is none.
-func elements(b []byte) ([]json.RawMessage, bool) {
-	if len(b) == 0 || b[0] != '[' {
+func elements(b []byte) (all []json.RawMessage, ok bool) {
+	s := jsonscan.New(b)
+	if s.Peek() != '[' {
 		return nil, false
 	}
-	var all []json.RawMessage
-	for at := jsonscan.Space(b, 1); b[at] != ']'; {
-		end := value(b, at)
-		all = append(all, b[at:end:end])
-		if at = jsonscan.Space(b, end); b[at] == ',' {
-			at = jsonscan.Space(b, at+1)
-		}
-	}
-	return all, true
-}
-
-// value is where the value ends that begins at at.
-func value(b []byte, at int) int {
-	switch b[at] {
-	case '"':
-		return text(b, at)
-	case '{', '[':
-		for depth := 0; ; at++ {
-			switch b[at] {
-			case '"':
-				at = text(b, at) - 1
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth--; depth == 0 {
-					return at + 1
-				}
-			}
-		}
-	}
-	for at < len(b) && b[at] != ',' && b[at] != '}' && b[at] != ']' && b[at] > ' ' {
-		at++
-	}
-	return at
-}
-
-// text is where the string ends that begins at at.
-func text(b []byte, at int) int {
-	for at++; ; {
-		end := at + bytes.IndexByte(b[at:], '"')
-		escapes := 0
-		for b[end-1-escapes] == '\\' {
-			escapes++
-		}
-		if at = end + 1; escapes%2 == 0 {
-			return at
-		}
-	}
+	ok = s.Array(func() bool {
+		value, ok := s.Value()
+		all = append(all, value)
+		return ok
+	})
+	return all, ok
 }
 
 // unquote is what a string says.
-func unquote(raw []byte) string {
-	inside := raw[1 : len(raw)-1]
+func unquote(raw []byte) string { return unescape(raw[1 : len(raw)-1]) }
+
+// unescape is what stands between the quotes of a string.
+func unescape(inside []byte) string {
 	at := bytes.IndexByte(inside, '\\')
 	if at < 0 {
 		return string(inside)
 	}
+	whole := inside
 	out := make([]byte, 0, len(inside))
 	for ; at >= 0; at = bytes.IndexByte(inside, '\\') {
 		c := jsonscan.Escapes[inside[at+1]]
 		if c == 0 { // \u, with its surrogates
 			var s string
-			_ = json.Unmarshal(raw, &s)
+			_ = json.Unmarshal(append(append([]byte{'"'}, whole...), '"'), &s)
 			return s
 		}
 		out = append(append(out, inside[:at]...), c)

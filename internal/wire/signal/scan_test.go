@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/leeway-video/leeway/internal/wire/jsonscan"
 )
 
 // FuzzSplit: what is taken apart here is what encoding/json makes of it.
@@ -17,7 +19,7 @@ func FuzzSplit(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if !json.Valid(b) || !utf8.Valid(b) {
+		if deep := jsonscan.New(b); !json.Valid(b) || !utf8.Valid(b) || !deep.Skip() {
 			return
 		}
 		var want map[string]json.RawMessage
