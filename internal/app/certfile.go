@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/cmdline"
@@ -29,12 +29,12 @@ type pair struct {
 	cert, key string
 	log       *slog.Logger
 	now       func() time.Time
+	loaded    atomic.Pointer[tls.Certificate]
 
-	mu     sync.Mutex
-	sink   metric.Sink      // guarded by mu; nil: not counted yet
-	loaded *tls.Certificate // guarded by mu
-	stamps [2]time.Time     // guarded by mu: of the files that loaded came from
-	looked time.Time        // guarded by mu
+	looking sync.Mutex  // held while the files are looked at: handshakes go on with what is loaded
+	sink    metric.Sink // guarded by looking; nil: not counted yet
+	stamps  [2]stamp    // guarded by looking: of the files that loaded came from
+	looked  time.Time   // guarded by looking
 }
 
 // publicPair is the certificate of a public port; nil where none is named: no TLS there.
@@ -56,7 +56,8 @@ func openPair(cert, key string, log *slog.Logger) (*pair, error) {
 	if err != nil {
 		return nil, cmdline.Usage(fmt.Errorf("TLS certificate %s with key %s: %w", cert, key, err))
 	}
-	p.loaded, p.looked, p.stamps = &loaded, p.now(), stamps
+	p.loaded.Store(&loaded)
+	p.looked, p.stamps = p.now(), stamps
 	switch left := loaded.Leaf.NotAfter.Sub(p.now()); {
 	case left <= 0:
 		log.Warn("the TLS certificate has ended: clients refuse it", "file", cert, "ended", loaded.Leaf.NotAfter)
@@ -71,10 +72,10 @@ func (p *pair) count(sink metric.Sink) {
 	if p == nil {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.looking.Lock()
+	defer p.looking.Unlock()
 	p.sink = sink
-	sink.Set(certificateEndMetric, float64(p.loaded.Leaf.NotAfter.Unix()))
+	sink.Set(certificateEndMetric, float64(p.loaded.Load().Leaf.NotAfter.Unix()))
 }
 
 // ready says that the certificate has ended, or nothing. It looks whether the file was renewed.
@@ -99,10 +100,8 @@ func (p *pair) names() []string {
 	if p == nil {
 		return nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	var names []string
-	for _, name := range p.loaded.Leaf.DNSNames {
+	for _, name := range p.loaded.Load().Leaf.DNSNames {
 		if !strings.HasPrefix(name, "*.") {
 			names = append(names, name)
 		}
@@ -110,39 +109,40 @@ func (p *pair) names() []string {
 	return names
 }
 
-func (p *pair) changed() (at [2]time.Time, err error) {
-	for i, file := range []string{p.cert, p.key} {
-		info, failed := os.Stat(file)
-		if failed != nil {
-			err = errors.Join(err, failed)
-			continue
-		}
-		at[i] = info.ModTime()
-	}
-	return at, err
+func (p *pair) changed() ([2]stamp, error) {
+	cert, err := stampOf(p.cert)
+	key, failed := stampOf(p.key)
+	return [2]stamp{cert, key}, errors.Join(err, failed)
 }
 
-// get implements tls.Config's GetCertificate. Files that cannot be read, or do not fit each other yet, change nothing: a
-// certificate that ends soon is better than none.
+// get implements tls.Config's GetCertificate. One caller looks at the files, and no other waits for that.
 func (p *pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if now := p.now(); now.Sub(p.looked) >= pairEvery {
-		p.looked = now
-		stamps, err := p.changed()
-		if err == nil && stamps != p.stamps {
-			var loaded tls.Certificate
-			if loaded, err = tls.LoadX509KeyPair(p.cert, p.key); err == nil {
-				p.loaded, p.stamps = &loaded, stamps
-				if p.sink != nil {
-					p.sink.Set(certificateEndMetric, float64(loaded.Leaf.NotAfter.Unix()))
-				}
-				p.log.Info("TLS certificate read again", "file", p.cert)
-			}
+	if p.looking.TryLock() {
+		if now := p.now(); now.Sub(p.looked) >= pairEvery {
+			p.looked = now
+			p.look()
 		}
-		if err != nil {
-			p.log.Warn("TLS certificate cannot be read again; the one in use stays", "file", p.cert, "error", err)
+		p.looking.Unlock()
+	}
+	return p.loaded.Load(), nil
+}
+
+// look reads the files again if they have changed. Files that cannot be read, or do not fit each other yet, change nothing: a
+// certificate that ends soon is better than none. Under looking.
+func (p *pair) look() {
+	stamps, err := p.changed()
+	if err == nil && stamps != p.stamps {
+		var loaded tls.Certificate
+		if loaded, err = tls.LoadX509KeyPair(p.cert, p.key); err == nil {
+			p.loaded.Store(&loaded)
+			p.stamps = stamps
+			if p.sink != nil {
+				p.sink.Set(certificateEndMetric, float64(loaded.Leaf.NotAfter.Unix()))
+			}
+			p.log.Info("TLS certificate read again", "file", p.cert)
 		}
 	}
-	return p.loaded, nil
+	if err != nil {
+		p.log.Warn("TLS certificate cannot be read again; the one in use stays", "file", p.cert, "error", err)
+	}
 }

@@ -30,7 +30,7 @@ func TestACertificateThatEnds(t *testing.T) {
 	}
 	p.count(registry)
 	end := func() string {
-		return fmt.Sprintf("%s %s\n", certificateEndMetric.Name, formatted(p.loaded.Leaf.NotAfter))
+		return fmt.Sprintf("%s %s\n", certificateEndMetric.Name, formatted(p.loaded.Load().Leaf.NotAfter))
 	}
 	if page := metricsPage(t, registry); !strings.Contains(page, end()) {
 		t.Errorf("no %q in\n%s", end(), page)
@@ -80,4 +80,19 @@ func metricsPage(t *testing.T, registry *promreg.Registry) string {
 	w := httptest.NewRecorder()
 	registry.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return w.Body.String()
+}
+
+// TestHandshakesDoNotWaitForTheFiles: a file system that hangs must not hold up clients.
+func TestHandshakesDoNotWaitForTheFiles(t *testing.T) {
+	cert, key := writePair(t, t.TempDir(), "film.test")
+	p, err := openPair(cert, key, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.now = func() time.Time { return time.Now().Add(pairEvery) }
+	p.looking.Lock() // as while the files are looked at
+	defer p.looking.Unlock()
+	if c, err := p.get(nil); err != nil || c != p.loaded.Load() {
+		t.Errorf("%v %v", c, err)
+	}
 }
