@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/packaging"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 type certifyCmd struct {
@@ -261,22 +261,12 @@ func told(r *run, plan *packaging.Plan) error {
 
 // signing writes a line each second until stop is called.
 func signing(w io.Writer, p *packaging.Packager, total int64) (stop func()) {
-	ended := make(chan struct{})
-	var done sync.WaitGroup
-	done.Go(func() {
-		ticker := time.NewTicker(time.Second)
-		defer ticker.Stop()
+	return runUntilStopped(func(ctx context.Context) {
 		last := int64(0)
-		for {
-			select {
-			case <-ended:
-				return
-			case <-ticker.C:
-				read := p.Read()
-				fmt.Fprintf(w, "certify: %.1f of %.1f GB, %d MB/s\n", float64(read)/1e9, float64(total)/1e9, (read-last)/1e6)
-				last = read
-			}
+		for sleep.For(ctx, time.Second) {
+			read := p.Read()
+			fmt.Fprintf(w, "certify: %.1f of %.1f GB, %d MB/s\n", float64(read)/1e9, float64(total)/1e9, (read-last)/1e6)
+			last = read
 		}
 	})
-	return func() { close(ended); done.Wait() }
 }

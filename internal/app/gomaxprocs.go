@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/procstat"
@@ -65,13 +64,10 @@ func scaleProcessors(env Env) (stop func()) {
 	}
 	use := func(n int) { runtime.GOMAXPROCS(n) }
 	use(t.procs)
-	ctx, end := context.WithCancel(context.Background())
 	ticker := time.NewTicker(scaleEvery)
-	var over sync.WaitGroup
-	over.Go(func() { t.run(ctx, ticker.C, procstat.CPU, use) })
+	end := runUntilStopped(func(ctx context.Context) { t.run(ctx, ticker.C, procstat.CPU, use) })
 	return func() {
 		end()
-		over.Wait()
 		ticker.Stop()
 		use(t.most)
 	}

@@ -65,17 +65,13 @@ func startSeed(p seedParts) (running *runningSeed, err error) {
 		return nil, err
 	}
 	p.fleet.serve(service, p.log)
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	end := runUntilStopped(func(ctx context.Context) {
 		if err := service.Run(ctx); err != nil {
 			p.failed(err)
 		}
-	}()
+	})
 	return &runningSeed{service, host.Addr().String(), service.Ready, func() {
-		cancel()
-		<-done
+		end()
 		if err := host.Close(); err != nil {
 			p.log.Warn("seed's socket did not close cleanly", "error", err)
 		}

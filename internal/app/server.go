@@ -84,6 +84,17 @@ func behind(d *wsconn.Admission, h http.Handler, connContext func(context.Contex
 	}
 }
 
+// runUntilStopped runs f in a goroutine. stop ends its context and returns when f has.
+func runUntilStopped(f func(ctx context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
 // fail has wait return with err, unless something failed before.
 func (s *servers) fail(err error) {
 	select {

@@ -1,13 +1,14 @@
 package app
 
 import (
+	"context"
 	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // sitesEvery is how often the file that sites come from is looked at.
@@ -87,24 +88,11 @@ func (s *services) watchSites(path string, sites []site.Config, read func() ([]s
 			}
 		},
 	}, s.log)
-	done := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		tick := time.NewTicker(sitesEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				w.look()
-			case <-done:
-				return
-			}
+	s.stops = append(s.stops, runUntilStopped(func(ctx context.Context) {
+		for sleep.For(ctx, sitesEvery) {
+			w.look()
 		}
-	})
-	s.stops = append(s.stops, func() {
-		close(done)
-		wg.Wait()
-	})
+	}))
 }
 
 // sitesFile is the configuration's file, and how its sites are read again.

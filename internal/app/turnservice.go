@@ -25,9 +25,8 @@ type turnService struct {
 	registry    *promreg.Registry
 	relay       *relay.Relay
 	server      *turnd.Server
-	certificate *pair // nil: no TLS
-	end         context.CancelFunc
-	ended       chan struct{}
+	certificate *pair  // nil: no TLS
+	end         func() // of what the relay does by the clock
 }
 
 // relayPolicy has a relay decide over a server's packets.
@@ -44,7 +43,7 @@ func (p relayPolicy) Open(user string) (turnd.Flow, error) {
 
 // startTurn opens the sockets and serves. stop ends it.
 func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
-	s := &turnService{config: c, log: log, ended: make(chan struct{})}
+	s := &turnService{config: c, log: log}
 	var err error
 	if s.registry, err = newRegistry(log, nil, counts["turn"]...); err != nil {
 		return nil, err
@@ -84,12 +83,7 @@ func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 	if min(read, write) < wantedBuffer {
 		log.Warn("the kernel gives small socket buffers, which bursts overflow (docs/operations/network.md, UDP buffers)", "read", read, "write", write, "wanted", wantedBuffer)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	s.end = cancel
-	go func() {
-		defer close(s.ended)
-		s.relay.Run(ctx)
-	}()
+	s.end = runUntilStopped(s.relay.Run)
 	return s, nil
 }
 
@@ -151,5 +145,4 @@ func (s *turnService) stop() {
 		s.log.Warn("turn did not close cleanly", "error", err)
 	}
 	s.end()
-	<-s.ended
 }
