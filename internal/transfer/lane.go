@@ -222,7 +222,7 @@ func (u *Uploader) fetch() (did bool, wait time.Duration) {
 		_, there := up.take(q.id)
 		u.mu.Unlock()
 		if there {
-			up.refuse(q, peer.RejectReason(refusal-1))
+			up.refuse(q, refusal.reason())
 		}
 		return true, 0
 	}

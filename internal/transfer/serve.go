@@ -159,7 +159,7 @@ func (u *Uploader) load(up *Upload) bool {
 		return false
 	}
 	if refusal != Served {
-		up.refuse(up.sending, peer.RejectReason(refusal-1))
+		up.refuse(up.sending, refusal.reason())
 		u.finish(up)
 		return false
 	}

@@ -31,6 +31,9 @@ const (
 // Refuse makes the refusal for a reject reason.
 func Refuse(r peer.RejectReason) Refusal { return Refusal(r) + 1 }
 
+// reason is the reject reason of one that Refuse made.
+func (r Refusal) reason() peer.RejectReason { return peer.RejectReason(r - 1) }
+
 // Budget decides whether bytes may be sent.
 type Budget interface {
 	// Take takes n bytes. With ok it has; else the caller tries again after wait, or rejects when wait is 0.
