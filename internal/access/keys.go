@@ -32,8 +32,8 @@ type Key struct {
 	Secret  []byte             // HS256
 }
 
-// Signs says whether the key can make tokens.
-func (k Key) Signs() bool { return k.Private != nil || k.Secret != nil }
+// signs says whether the key can make tokens.
+func (k Key) signs() bool { return k.Private != nil || k.Secret != nil }
 
 // Keys are those of one site that are in force.
 type Keys []Key
@@ -86,7 +86,7 @@ func ParseKey(text []byte) (Key, error) {
 		return Key{}, errors.New("is no JSON Web Key")
 	}
 	k, err := j.key()
-	if err == nil && !k.Signs() {
+	if err == nil && !k.signs() {
 		err = errors.New("holds the public half alone, which signs nothing")
 	}
 	return k, err

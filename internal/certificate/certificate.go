@@ -113,7 +113,7 @@ func (c *Certificate) SameContent(other *Certificate) bool {
 	switch {
 	case c.Length != other.Length || c.ObjectLength != other.ObjectLength:
 		return false
-	case c.IsShort() || other.IsShort():
+	case c.isShort() || other.isShort():
 		return c.digest() == other.digest()
 	}
 	return slices.Equal(c.Digests, other.Digests)
@@ -121,7 +121,7 @@ func (c *Certificate) SameContent(other *Certificate) bool {
 
 // digest is the SHA-256 of the digests.
 func (c *Certificate) digest() [32]byte {
-	if c.IsShort() {
+	if c.isShort() {
 		return c.root
 	}
 	return rootOf(c.Digests)

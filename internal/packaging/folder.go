@@ -119,8 +119,8 @@ func (f *folder) remove(file string) error {
 	return err
 }
 
-// Old is the list that a playlist has; nil where there is none.
-func (p *Packager) Old(file string) ([]byte, error) {
+// old is the list that a playlist has; nil where there is none.
+func (p *Packager) old(file string) ([]byte, error) {
 	info, err := p.Root.Stat(file + Suffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -137,7 +137,7 @@ func (p *Packager) Old(file string) ([]byte, error) {
 // write replaces a list as a whole, and says whether it is another one than before.
 func (p *Packager) write(l List) (changed bool, err error) {
 	file, list := l.File, l.Data
-	old, err := p.Old(file)
+	old, err := p.old(file)
 	if err != nil || old != nil && bytes.Equal(old, list) {
 		return false, err
 	}

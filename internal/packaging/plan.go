@@ -130,7 +130,7 @@ func (p *Packager) index(rep *playlist.Representation, x playlist.Index) error {
 // sheet plans one list.
 func (pl *Plan) sheet(file string, media *playlist.Listed) error {
 	p := pl.packager
-	old, err := p.Old(file)
+	old, err := p.old(file)
 	if err != nil {
 		return err
 	}

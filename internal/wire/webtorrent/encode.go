@@ -4,8 +4,8 @@ import "strconv"
 
 const digits = "0123456789abcdef"
 
-// AppendID writes an ID as the string of a message.
-func AppendID(b []byte, id *ID) []byte {
+// appendID writes an ID as the string of a message.
+func appendID(b []byte, id *ID) []byte {
 	b = append(b, '"')
 	for _, c := range id {
 		switch {
@@ -32,7 +32,7 @@ func AppendReply(b []byte, r *Reply) []byte {
 		if r.InfoHash == (ID{}) {
 			b = append(b, `""`...)
 		} else {
-			b = AppendID(b, &r.InfoHash)
+			b = appendID(b, &r.InfoHash)
 		}
 		if r.Interval == 0 {
 			b = append(b, `,"failure reason":`...)
@@ -44,15 +44,15 @@ func AppendReply(b []byte, r *Reply) []byte {
 		return append(b, '}')
 	}
 	b = append(b, `{"action":"announce","info_hash":`...)
-	b = AppendID(b, &r.InfoHash)
+	b = appendID(b, &r.InfoHash)
 	if r.Kind == Ack {
 		b = strconv.AppendInt(append(b, `,"interval":`...), int64(r.Interval), 10)
 		b = strconv.AppendInt(append(b, `,"complete":`...), int64(r.Complete), 10)
 		b = strconv.AppendInt(append(b, `,"incomplete":`...), int64(r.Incomplete), 10)
 		return append(b, '}')
 	}
-	b = AppendID(append(b, `,"peer_id":`...), &r.PeerID)
-	b = AppendID(append(b, `,"offer_id":`...), &r.OfferID)
+	b = appendID(append(b, `,"peer_id":`...), &r.PeerID)
+	b = appendID(append(b, `,"offer_id":`...), &r.OfferID)
 	if r.Kind == Offered {
 		b = append(b, `,"offer":{"type":"offer","sdp":`...)
 	} else {
@@ -68,7 +68,7 @@ func appendFiles(b []byte, files []File) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = AppendID(b, &f.InfoHash)
+		b = appendID(b, &f.InfoHash)
 		b = strconv.AppendInt(append(b, `:{"complete":`...), int64(f.Complete), 10)
 		b = strconv.AppendInt(append(b, `,"incomplete":`...), int64(f.Incomplete), 10)
 		b = strconv.AppendInt(append(b, `,"downloaded":`...), int64(f.Downloaded), 10)
@@ -82,11 +82,11 @@ func AppendRequest(b []byte, r *Request) []byte {
 	if r.Kind == Scrape {
 		return appendScrape(b, r)
 	}
-	b = AppendID(append(b, `{"action":"announce","info_hash":`...), &r.InfoHash)
-	b = AppendID(append(b, `,"peer_id":`...), &r.PeerID)
+	b = appendID(append(b, `{"action":"announce","info_hash":`...), &r.InfoHash)
+	b = appendID(append(b, `,"peer_id":`...), &r.PeerID)
 	if r.Kind == Answer {
-		b = AppendID(append(b, `,"to_peer_id":`...), &r.To)
-		b = AppendID(append(b, `,"offer_id":`...), &r.OfferID)
+		b = appendID(append(b, `,"to_peer_id":`...), &r.To)
+		b = appendID(append(b, `,"offer_id":`...), &r.OfferID)
 		b = append(b, `,"answer":{"type":"answer","sdp":`...)
 		return append(append(b, r.SDP...), `}}`...)
 	}
@@ -108,7 +108,7 @@ func AppendRequest(b []byte, r *Request) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = AppendID(append(b, `{"offer_id":`...), &r.Offers[i].ID)
+		b = appendID(append(b, `{"offer_id":`...), &r.Offers[i].ID)
 		b = append(append(b, `,"offer":{"type":"offer","sdp":`...), r.Offers[i].SDP...)
 		b = append(b, `}}`...)
 	}
@@ -125,7 +125,7 @@ func appendScrape(b []byte, r *Request) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = AppendID(b, &r.Hashes[i])
+		b = appendID(b, &r.Hashes[i])
 	}
 	return append(b, `]}`...)
 }
