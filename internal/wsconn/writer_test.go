@@ -39,7 +39,7 @@ type desk struct {
 	ends  []bool
 }
 
-func (d *desk) wake()           { d.woken++ }
+func (d *desk) wake()              { d.woken++ }
 func (d *desk) written(whole bool) { d.ends = append(d.ends, whole) }
 
 func writes(cfg Config) (*writer, *paper, *desk) {
