@@ -38,7 +38,8 @@ func split(b []byte) (all members, ok bool) {
 		return nil, false
 	}
 	all = make(members, 0, 8)
-	return all, s.Object(func(name []byte) bool { return all.add(&s, name) })
+	ok = s.Object(func(name []byte) bool { return all.add(&s, name) })
+	return all, ok
 }
 
 // elements opens an array, or says that b is none.
