@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
-	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/cmdline"
