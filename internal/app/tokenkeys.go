@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
@@ -24,19 +25,19 @@ const (
 
 // tokenKeys are the keys of token-only sites, in files that other programs change. It satisfies tracker.Tokens.
 type tokenKeys struct {
-	log *slog.Logger
-	now func() time.Time
-
-	mu    sync.Mutex
-	files map[string]*keyFile // guarded by mu, by the site's name
+	log   *slog.Logger
+	now   func() time.Time
+	files map[string]*keyFile // by the site's name
 }
 
-// keyFile is the file of one site. Guarded by tokenKeys.mu.
+// keyFile is the file of one site.
 type keyFile struct {
-	path   string
-	keys   access.Keys // never changed, only replaced
-	stamp  stamp       // of the file that keys came from
-	looked time.Time
+	path string
+	keys atomic.Pointer[access.Keys]
+
+	looking sync.Mutex // held while the file is looked at
+	stamp   stamp      // guarded by looking: of the file that keys came from
+	looked  time.Time  // guarded by looking
 }
 
 // stamp tells one state of a file from another.
@@ -74,7 +75,7 @@ func openTokenKeys(sites []*site.Site, log *slog.Logger) (*tokenKeys, error) {
 	return t, nil
 }
 
-// read takes the file's keys over if it is another one than the last.
+// read takes the file's keys over if it is another one than the last. Under looking.
 func (f *keyFile) read() error {
 	is, err := stampOf(f.path)
 	if err != nil {
@@ -94,28 +95,34 @@ func (f *keyFile) read() error {
 	if err != nil {
 		return fmt.Errorf("%s %w", f.path, err)
 	}
-	f.keys, f.stamp = keys, is
+	f.keys.Store(&keys)
+	f.stamp = is
 	return nil
 }
 
-// of is the keys of a site. A file that cannot be read, or is wrong, changes nothing.
+// of is the keys of a site. A file that cannot be read, or is wrong, changes nothing. A caller that misses no key does not wait while
+// another one reads.
 func (t *tokenKeys) of(site string, every time.Duration) access.Keys {
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	f := t.files[site]
 	if f == nil {
 		return nil
 	}
+	if every == keysAgain {
+		f.looking.Lock() // the key may be in what is being read
+	} else if !f.looking.TryLock() {
+		return *f.keys.Load()
+	}
+	defer f.looking.Unlock()
 	if now := t.now(); now.Sub(f.looked) >= every {
 		f.looked = now
 		before := f.stamp
 		if err := f.read(); err != nil {
 			t.log.Warn("token keys cannot be read again; those in use stay", "site", site, "error", err)
 		} else if f.stamp != before {
-			t.log.Info("token keys read again", "site", site, "keys", len(f.keys))
+			t.log.Info("token keys read again", "site", site, "keys", len(*f.keys.Load()))
 		}
 	}
-	return f.keys
+	return *f.keys.Load()
 }
 
 // Check implements tracker.Tokens.
