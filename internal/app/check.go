@@ -72,6 +72,7 @@ func (k *checker) places(c *Config) {
 	for key, list := range map[string][]string{
 		"tracker.trusted_proxies": c.Tracker.TrustedProxies, "tracker.proxy_protocol": c.Tracker.ProxyProtocol,
 		"turn.proxy_protocol": c.Turn.ProxyProtocol, "probe.proxy_protocol": c.Probe.ProxyProtocol, "seed.private": c.Seed.Private,
+		"seed.fleet.allow": c.Seed.Fleet.Allow,
 	} {
 		for i, p := range list {
 			if _, err := netip.ParsePrefix(p); err != nil {
@@ -92,7 +93,7 @@ func (k *checker) places(c *Config) {
 			k.complain(fmt.Sprintf("seed.announce[%d]", i), "%s", problem)
 		}
 	}
-	for section, files := range map[string][2]string{"tracker": {c.Tracker.CertFile, c.Tracker.KeyFile}, "origin": {c.Origin.CertFile, c.Origin.KeyFile}, "probe": {c.Probe.CertFile, c.Probe.KeyFile}} {
+	for section, files := range map[string][2]string{"tracker": {c.Tracker.CertFile, c.Tracker.KeyFile}, "origin": {c.Origin.CertFile, c.Origin.KeyFile}, "probe": {c.Probe.CertFile, c.Probe.KeyFile}, "turn": {c.Turn.CertFile, c.Turn.KeyFile}} {
 		if (files[0] == "") != (files[1] == "") {
 			k.complain(section+".cert_file", "and %s.key_file belong together: give both or none", section)
 		}

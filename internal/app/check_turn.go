@@ -23,9 +23,6 @@ func (k *checker) relays(c *Config) {
 			k.complain(fmt.Sprintf("turn.secrets[%d]", i), "%v", err)
 		}
 	}
-	if (t.CertFile == "") != (t.KeyFile == "") {
-		k.complain("turn.cert_file", "and turn.key_file belong together: give both or none")
-	}
 	families := map[bool]string{}
 	for i, text := range t.Announce {
 		key := fmt.Sprintf("turn.announce[%d]", i)
