@@ -80,18 +80,12 @@ func (s *Server) ndt7(kind string, run func(*test, *session) string) http.Handle
 			s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, "The query string is too long or cannot be parsed.", ""})
 			return
 		}
-		dscp, err := markAsked(r)
-		if err != nil {
-			s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, err.Error(), ""})
-			return
-		}
-		client, ok := s.admit(w, r, startCost)
+		dscp, ok := s.mark(w, r)
 		if !ok {
 			return
 		}
-		t, refused := s.begin(kind, client)
-		if refused != nil {
-			s.refuse(w, *refused)
+		t, ok := s.open(w, r, kind)
+		if !ok {
 			return
 		}
 		socket, err := s.cfg.Upgrade(w, r)

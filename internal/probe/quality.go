@@ -72,9 +72,8 @@ func (s *Server) serveQuality(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, refusal{refusedProtocol, http.StatusNotFound, "This server has no data channels.", ""})
 		return
 	}
-	dscp, err := markAsked(r)
-	if err != nil {
-		s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, err.Error(), ""})
+	dscp, ok := s.mark(w, r)
+	if !ok {
 		return
 	}
 	client, ok := s.admit(w, r, startCost)
@@ -112,17 +111,18 @@ func (s *Server) serveQuality(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// markAsked reads the DSCP that a client asks for.
-func markAsked(r *http.Request) (int, error) {
+// mark reads the DSCP that a client asks for, or answers it and returns false.
+func (s *Server) mark(w http.ResponseWriter, r *http.Request) (dscp int, ok bool) {
 	text := r.URL.Query().Get("dscp")
 	if text == "" {
-		return 0, nil
+		return 0, true
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > quality.MaxDSCP {
-		return 0, errors.New("dscp is no number from 0 to 63")
+	dscp, err := strconv.Atoi(text)
+	if err != nil || dscp < 0 || dscp > quality.MaxDSCP {
+		s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, "dscp is no number from 0 to 63", ""})
+		return 0, false
 	}
-	return n, nil
+	return dscp, true
 }
 
 // reached is the address that a request came to.
