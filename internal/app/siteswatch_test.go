@@ -71,7 +71,7 @@ func TestPackagersKeysAreReadAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first, second := packagerKey(t), packagerKey(t)
+	first, second := newPackagerKey(t), newPackagerKey(t)
 	put(first)
 	path, read := (&run{env: Env{}, flags: &cli{Config: file}}).sitesFile()
 	sites, err := read()
@@ -95,19 +95,11 @@ func TestPackagersKeysAreReadAgain(t *testing.T) {
 	}
 }
 
-func packagerKey(t *testing.T) string {
+func newPackagerKey(t *testing.T) string {
 	t.Helper()
-	made, err := certificate.NewKey()
+	_, public, _, err := packagerKey(filepath.Join(t.TempDir(), "key.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := certificate.ParseKey(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := certificate.Public(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return public
 }
