@@ -80,8 +80,9 @@ func (s *Server) ndt7(kind string, run func(*test, *session) string) http.Handle
 			s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, "The query string is too long or cannot be parsed.", ""})
 			return
 		}
-		dscp, ok := s.mark(w, r)
-		if !ok {
+		dscp, err := markAsked(r)
+		if err != nil {
+			s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, err.Error(), ""})
 			return
 		}
 		t, ok := s.open(w, r, kind)

@@ -72,8 +72,9 @@ func (s *Server) serveQuality(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, refusal{refusedProtocol, http.StatusNotFound, "This server has no data channels.", ""})
 		return
 	}
-	dscp, ok := s.mark(w, r)
-	if !ok {
+	dscp, err := markAsked(r)
+	if err != nil {
+		s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, err.Error(), ""})
 		return
 	}
 	client, ok := s.admit(w, r, startCost)
@@ -111,18 +112,17 @@ func (s *Server) serveQuality(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// mark reads the DSCP that a client asks for, or answers it and returns false.
-func (s *Server) mark(w http.ResponseWriter, r *http.Request) (dscp int, ok bool) {
+// markAsked reads the DSCP that a client asks for.
+func markAsked(r *http.Request) (int, error) {
 	text := r.URL.Query().Get("dscp")
 	if text == "" {
-		return 0, true
+		return 0, nil
 	}
-	dscp, err := strconv.Atoi(text)
-	if err != nil || dscp < 0 || dscp > quality.MaxDSCP {
-		s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, "dscp is no number from 0 to 63", ""})
-		return 0, false
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > quality.MaxDSCP {
+		return 0, errors.New("dscp is no number from 0 to 63")
 	}
-	return dscp, true
+	return n, nil
 }
 
 // reached is the address that a request came to.
