@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 
 const run = (command: string) => {
   const [tool, ...args] = command.split(' ') as [string, ...string[]];
@@ -7,6 +8,14 @@ const run = (command: string) => {
 
 /** Bytes that wait before a line; what comes beyond is lost. */
 const queue = 131_072;
+/**
+ * Receive buffers of the namespace, bytes: least, first, most. While lines are shaped a connection's window is less than a line's queue.
+ * Otherwise it is chance when the queue overflows, and a viewer whose segment waits a second for a lost packet chooses another rendition
+ * than its neighbour, with Leeway and without.
+ */
+const buffers = '/proc/sys/net/ipv4/tcp_rmem';
+const small = '4096 65536 131072';
+let usual: string | undefined;
 /** Bytes that a line sends at once: two packets, and what comes due between two ticks of a slow kernel clock. */
 const burst = (rate: number) => Math.max(3100, Math.ceil(rate / 8 / 250));
 
@@ -19,6 +28,8 @@ const burst = (rate: number) => Math.max(3100, Math.ceil(rate / 8 / 250));
 export function shape(lines: { port: number | number[]; rate: number }[]): void {
   unshape();
   run('ip link set lo mtu 1500');
+  usual ??= readFileSync(buffers, 'utf8');
+  writeFileSync(buffers, small);
   run('tc qdisc add dev lo root handle 1: htb default 0');
   lines.forEach(({ port, rate }, i) => {
     run(`tc class add dev lo parent 1: classid 1:${10 + i} htb rate 10gbit`);
@@ -38,6 +49,7 @@ export function reshape(lines: { rate: number }[]): void {
 
 /** Takes the shaping away. */
 export function unshape(): void {
+  if (usual) writeFileSync(buffers, usual);
   try {
     run('tc qdisc del dev lo root');
     run('ip link set lo mtu 65536');
