@@ -1,5 +1,7 @@
 package jsonscan
 
+import "encoding/binary"
+
 // What is wrong with a text, instead of where its value ends.
 const (
 	broken  = -1 // it is not JSON
@@ -83,26 +85,36 @@ var within = func() (within [256]bool) {
 }()
 
 func wholeText(b []byte, at int) int {
-	for at++; at < len(b); at++ {
-		c := b[at]
-		if within[c] {
-			continue
+	for at++; ; at++ {
+		for at+8 <= len(b) && eightWithin(binary.LittleEndian.Uint64(b[at:])) {
+			at += 8
 		}
-		if c == '"' {
+		for at < len(b) && within[b[at]] {
+			at++
+		}
+		switch {
+		case at == len(b):
+			return broken
+		case b[at] == '"':
 			return at + 1
-		}
-		if at++; c != '\\' || at == len(b) {
+		case b[at] != '\\' || at+1 == len(b):
 			return broken
 		}
-		if c = b[at]; c == 'u' {
+		if at++; b[at] == 'u' {
 			if at += 4; at >= len(b) || !hexadecimal(b[at-3:at+1]) {
 				return broken
 			}
-		} else if Escapes[c] == 0 {
+		} else if Escapes[b[at]] == 0 {
 			return broken
 		}
 	}
-	return broken
+}
+
+// eightWithin says within of eight characters at once. Descriptions of links are most of what a tracker reads.
+func eightWithin(eight uint64) bool {
+	const each, top = 0x0101010101010101, 0x8080808080808080
+	quote, escape := eight^each*'"', eight^each*'\\'
+	return ((eight-each*' ')&^eight|(quote-each)&^quote|(escape-each)&^escape)&top == 0
 }
 
 func hexadecimal(b []byte) bool {

@@ -52,3 +52,19 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// TestEachCharacterIsSeenAtEachPlaceOfAText: characters are looked at eight at once where eight are left.
+func TestEachCharacterIsSeenAtEachPlaceOfAText(t *testing.T) {
+	const longest = 20
+	for length := 1; length <= longest; length++ {
+		for at := range length {
+			for c := range 256 {
+				text := []byte(`"` + strings.Repeat("a", length) + `"`)
+				text[1+at] = byte(c)
+				if s := New(text); json.Valid(text) != (s.Skip() && s.at == len(text)) {
+					t.Fatalf("%q", text)
+				}
+			}
+		}
+	}
+}
