@@ -79,7 +79,7 @@ func late(name string, after time.Duration) bench.Case {
 }
 
 // uplink is case 12: many links of one host, TCP of another behind the same line, and foreground of its own.
-func uplink(name string, peers int, short bool, p pages) bench.Case {
+func uplink(name string, peers int, short bool, p *pages) bench.Case {
 	before, length, count := 10*time.Second, 30*time.Second, segmentCount
 	if short {
 		before, length, count = 8*time.Second, 15*time.Second, 3
@@ -167,7 +167,7 @@ func (s *session) slowdown(without, with *record, count int) (float64, error) {
 }
 
 // downlink is case 13: many senders to one viewer, which asks within a window of its own and has TCP come as well.
-func downlink(name string, senders int, short bool, p pages) bench.Case {
+func downlink(name string, senders int, short bool, p *pages) bench.Case {
 	before, length := 10*time.Second, 30*time.Second
 	if short {
 		before, length = 8*time.Second, 15*time.Second

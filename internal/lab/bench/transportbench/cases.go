@@ -76,7 +76,7 @@ func cases() []bench.Case {
 }
 
 // paper is R1: two background flows of two processes and TCP, a step apart.
-func paper(name string, d time.Duration, extra bool, p pages) bench.Case {
+func paper(name string, d time.Duration, extra bool, p *pages) bench.Case {
 	return bench.Case{
 		Name: name, Extra: extra, Needs: p.needs(),
 		About: fmt.Sprintf("Reale's first experiment: 1 Mbit/s, 100 ms, 60 KB; two background hosts and TCP, %.0f s apart%s.", d.Seconds(), p.about()),
@@ -138,7 +138,7 @@ func (s *session) picture(rec *record, title string) error {
 }
 
 // smoke is the paper's first experiment in less than a minute: whether all of it works.
-func smoke(name string, p pages) bench.Case {
+func smoke(name string, p *pages) bench.Case {
 	const d = 15 * time.Second
 	return bench.Case{
 		Name: name, Extra: true, Needs: p.needs(), About: fmt.Sprintf("Three quarters of a minute of the paper's first experiment, for make test%s.", p.about()),

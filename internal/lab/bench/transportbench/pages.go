@@ -6,16 +6,13 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 )
 
-// placement puts ends of our links into browsers.
-type placement struct {
+// pages puts ends of our links into browsers; nil: no end is in one.
+type pages struct {
 	browser string
 	missing func(context.Context) error
 	// put gets the flows of a scene that are ours, in their order. Yardsticks stay where they are.
 	put func(i int, f *flow)
 }
-
-// pages is a placement; nil: no end is in a browser.
-type pages = *placement
 
 // The ends that are in a browser.
 var (
@@ -28,14 +25,14 @@ var (
 	})
 	senders        = inChromium(func(_ int, f *flow) { f.near = hiddenPage })
 	viewers        = inChromium(func(_ int, f *flow) { f.far = visiblePage })
-	firefoxSenders = &placement{"Firefox", demopage.MissingFirefoxEnd, func(_ int, f *flow) { f.near = firefoxPage }}
+	firefoxSenders = &pages{"Firefox", demopage.MissingFirefoxEnd, func(_ int, f *flow) { f.near = firefoxPage }}
 )
 
-func inChromium(put func(i int, f *flow)) pages {
-	return &placement{"Chromium", demopage.MissingEnd, put}
+func inChromium(put func(i int, f *flow)) *pages {
+	return &pages{"Chromium", demopage.MissingEnd, put}
 }
 
-func (p *placement) in(sc *scene) {
+func (p *pages) in(sc *scene) {
 	if p == nil {
 		return
 	}
@@ -49,14 +46,14 @@ func (p *placement) in(sc *scene) {
 	}
 }
 
-func (p *placement) needs() func(context.Context) error {
+func (p *pages) needs() func(context.Context) error {
 	if p == nil {
 		return nil
 	}
 	return p.missing
 }
 
-func (p *placement) about() string {
+func (p *pages) about() string {
 	if p == nil {
 		return ""
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // competitors is case 2: Reno and CUBIC come to a line that the background has.
-func competitors(name string, before, length time.Duration, extra bool, p pages) bench.Case {
+func competitors(name string, before, length time.Duration, extra bool, p *pages) bench.Case {
 	return bench.Case{
 		Name: name, Extra: extra, Needs: p.needs(), About: fmt.Sprintf("Against Reno and CUBIC: 10 Mbit/s, 40 ms, 256 KB of queue%s.", p.about()),
 		Figures: []bench.Figure{
@@ -85,7 +85,7 @@ func bbrs() bench.Case {
 const leastReaction = 100 * time.Millisecond
 
 // reaction is case 4: how soon TCP has the line, and how soon it is used again after.
-func reaction(name string, line netlab.Link, extra bool, p pages) bench.Case {
+func reaction(name string, line netlab.Link, extra bool, p *pages) bench.Case {
 	const before, beside, after = 15 * time.Second, 20 * time.Second, 15 * time.Second
 	figures := []bench.Figure{
 		{Name: "yield_rtts", Goal: "<= 10"}, {Name: "yield_seconds", Unit: "s"}, {Name: "recover_seconds", Unit: "s", Goal: "< 5"},

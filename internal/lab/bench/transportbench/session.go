@@ -19,7 +19,7 @@ import (
 type session struct {
 	ctx    context.Context
 	run    *bench.Run
-	pages  pages // which ends are in browsers
+	pages  *pages // which ends are in browsers
 	values map[string]float64
 	void   string
 }
@@ -30,7 +30,7 @@ func measured(measure func(*session) error) func(context.Context, *bench.Run) (b
 }
 
 // measuredIn is measured with ends in browsers.
-func measuredIn(p pages, measure func(*session) error) func(context.Context, *bench.Run) (bench.Sample, error) {
+func measuredIn(p *pages, measure func(*session) error) func(context.Context, *bench.Run) (bench.Sample, error) {
 	return func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 		s := &session{ctx: ctx, run: r, pages: p, values: map[string]float64{}}
 		if err := measure(s); err != nil {

@@ -12,7 +12,7 @@ import (
 func TestSlowScenesPlayAtTheSameTime(t *testing.T) {
 	for _, c := range []struct {
 		lines []netlab.Link
-		pages pages
+		pages *pages
 		want  int
 	}{
 		{[]netlab.Link{reale, reale, reale, reale, reale}, nil, 5}, {[]netlab.Link{ten, ten, ten}, nil, 2}, {[]netlab.Link{reale, ten, ten}, nil, 2},
