@@ -150,6 +150,8 @@ type Options struct {
 	Flags    []string                  // beside a user's defaults
 	Output   io.Writer                 // what the browser prints; nil is nowhere
 	Start    func(cmd *exec.Cmd) error // nil starts it beside this process
+	// Preferences of Firefox that are other than those of a lab, as Firefox writes them.
+	Preferences map[string]string
 }
 
 // outputWait is how long a killed browser's children may keep its output open.
@@ -177,7 +179,7 @@ func Launch(ctx context.Context, o Options) (_ *Browser, err error) {
 	at := scheme + "://" + o.Listener.Addr().String() + "/" + o.Query
 	name, arg := command(), slices.Concat(flags, o.Flags, []string{"--user-data-dir=" + b.profile, at})
 	if o.Firefox {
-		if err = writePreferences(b.profile); err != nil {
+		if err = writePreferences(b.profile, o.Preferences); err != nil {
 			return nil, err
 		}
 		name, arg = firefox(), slices.Concat(o.Flags, []string{"--headless", "--no-remote", "--profile", b.profile, at})

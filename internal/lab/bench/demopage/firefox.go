@@ -3,6 +3,7 @@ package demopage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,20 +34,27 @@ var firefoxPreferences = map[string]string{
 	"toolkit.telemetry.reportingpolicy.firstRun":        "false",
 }
 
-// writePreferences makes the profile one that has them.
-func writePreferences(profile string) error {
+// writePreferences makes the profile one that has them; other has those that are different.
+func writePreferences(profile string, other map[string]string) error {
+	all := maps.Clone(firefoxPreferences)
+	maps.Copy(all, other)
 	var b strings.Builder
-	for name, value := range firefoxPreferences {
+	for name, value := range all {
 		fmt.Fprintf(&b, "user_pref(%q, %s);\n", name, value)
 	}
 	return os.WriteFile(filepath.Join(profile, "user.js"), []byte(b.String()), 0o600)
 }
 
 // MissingFirefoxEnd is MissingEnd for an end in Firefox.
-func MissingFirefoxEnd(context.Context) error {
+func MissingFirefoxEnd(ctx context.Context) error {
 	if len(Script()) == 0 {
 		return errNotBuilt
 	}
+	return MissingFirefox(ctx)
+}
+
+// MissingFirefox says what keeps this machine from running a Firefox.
+func MissingFirefox(context.Context) error {
 	if _, err := exec.LookPath(firefox()); err != nil {
 		return fmt.Errorf("no Firefox: %w (install it, or name it in LEEWAY_FIREFOX)", err)
 	}

@@ -14,10 +14,16 @@ import (
 // goodbye is how long a page that has been left may take for its last words.
 const goodbye = time.Second
 
-// browse has Chromium watch: the demo page by default flags, in the viewer's host.
+// asUsersHave are Firefox's preferences where a bench has a STUN server: addresses hide behind names, as Chromium's do.
+var asUsersHave = map[string]string{
+	"media.peerconnection.ice.loopback":                 "false",
+	"media.peerconnection.ice.obfuscate_host_addresses": "true",
+}
+
+// browse has a browser watch: the demo page by default flags, in the viewer's host.
 func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, way string) (_ Outcome, err error) {
 	query, other := "?maxbuffer=30&"+s.servers.Page(), ""
-	if way == originOnly || way == withRival {
+	if way == originOnly || way == withRival || way == originOnlyFirefox {
 		query += "&leeway=off"
 	}
 	if way == withRival {
@@ -27,7 +33,9 @@ func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, way strin
 	}
 	page := newPage(host.DialContext, s.servers.Public(), p.LeaveAfter, p.Busy, other)
 	text := &bench.Tail{}
-	browser, err := demopage.Open(ctx, host, page, query, text)
+	browser, err := demopage.OpenWith(ctx, host, demopage.Options{
+		Page: page, Query: query, Output: text, Firefox: p.Firefox, Preferences: asUsersHave,
+	})
 	if err != nil {
 		return Outcome{}, err
 	}

@@ -86,6 +86,8 @@ func (s scenario) ways() []string {
 		return []string{withLeeway, originOnly, withoutPrefetch}
 	case s.rival:
 		return []string{withLeeway, originOnly, withRival}
+	case s.kinds:
+		return []string{withLeeway, originOnly, withLeewayFirefox, originOnlyFirefox, withLeewayMixed}
 	}
 	return []string{withLeeway, originOnly}
 }
@@ -144,13 +146,13 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 	var wg sync.WaitGroup
 	for i, st := range stages {
 		wg.Go(func() {
-			swarms[i], voids[i], errs[i] = st.play(ctx, r, plans, s, ways[i])
+			swarms[i], voids[i], errs[i] = st.play(ctx, r, s.cast(ways[i], plans), s, ways[i])
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("%s: %w", ways[i], errs[i])
 				cancel()
 			}
 		})
-		if os.Getenv(apartVariable) != "" || s.rival {
+		if os.Getenv(apartVariable) != "" || s.rival || s.kinds {
 			wg.Wait()
 		}
 	}

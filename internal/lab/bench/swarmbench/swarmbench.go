@@ -32,6 +32,8 @@ var Bench = bench.Bench{
 			"As many and the same kinds as in trace-30 in half the time, two minutes each.")),
 		extra(scenario{viewers: 4, browsers: 2, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("browsers",
 			"Four viewers, a minute; two of them are Chromium.")),
+		extra(scenario{viewers: 4, kinds: true, film: filmLength, watch: 45 * time.Second, goals: alike}.of("firefox",
+			"Four pages that are opened 5 s apart and watch for 45 s, with Leeway and by the origin alone: in Chromium, in Firefox, and with Leeway in both by turns.")),
 		extra(scenario{viewers: 4, thin: true, film: filmLength, within: 10 * time.Second, watch: time.Minute, goals: map[string]string{"uplink_wait_p95": "<= 40"}}.of("uplinks",
 			"Four viewers, all behind 5/1 Mbit/s, a minute: what waits for their uplinks while they send.")),
 		extra(scenario{viewers: 4, busy: 0.5, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("busy",
@@ -160,6 +162,7 @@ type scenario struct {
 	busy      float64       // the last to come is a browser, whose page has other things to do for that share of the time
 	live      *show         // nil: a film
 	rival     bool          // all viewers are pages, and the trace is played with another program, too
+	kinds     bool          // all viewers are pages, and the trace is played in Firefox, too
 	download  time.Duration // the last to come has another program download something for so long, and the trace is a fixed one
 }
 
@@ -186,13 +189,16 @@ func (s scenario) of(name, about string) bench.Case {
 	if s.rival {
 		c.Figures, c.Needs = append(c.Figures, declaredRival(s.goals)...), missingRival
 	}
+	if s.kinds {
+		c.Figures, c.Needs = append(c.Figures, declaredKinds(s.goals)...), missingKinds
+	}
 	return c
 }
 
 // run plays the trace with Leeway and by the origin alone.
 func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
-	if s.rival {
+	if s.rival || s.kinds {
 		windows(plans)
 	}
 	if s.busy > 0 { // the others are there before it, and have what it plays
@@ -235,6 +241,9 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	}
 	if s.rival {
 		maps.Copy(sample.Values, compareRival(with, without, swarms[2]))
+	}
+	if s.kinds {
+		maps.Copy(sample.Values, compareKinds(swarms))
 	}
 	if s.download > 0 {
 		maps.Copy(sample.Values, compareDownloads(with, without, swarms[2]))

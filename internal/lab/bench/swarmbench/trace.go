@@ -39,6 +39,7 @@ type Plan struct {
 	// LeaveAfter is when the viewer leaves, in time of watching; 0: at the end of the film.
 	LeaveAfter time.Duration
 	Browser    bool // played by Chromium, with default flags
+	Firefox    bool // the browser is Firefox
 	Dies       bool // it leaves as a machine that loses its power, without a word
 	// Busy is the share of the time in which a browser's page has other things to do.
 	Busy     float64
@@ -47,9 +48,11 @@ type Plan struct {
 	DownloadAfter, DownloadFor time.Duration
 }
 
-// mark tells a viewer's kind in a table: c for Chromium, x for a polluter.
+// mark tells a viewer's kind in a table: c for Chromium, f for Firefox, x for a polluter.
 func (p Plan) mark() string {
 	switch {
+	case p.Firefox:
+		return "f"
 	case p.Browser:
 		return "c"
 	case p.Pollutes != "":
