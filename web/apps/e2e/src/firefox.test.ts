@@ -29,7 +29,7 @@ async function taken(viewer: Viewer) {
     ...{ origin, seed, peer },
     fromOthers: round((seed + peer) / (origin + seed + peer)),
     given: title.totals.uploaded.direct as number,
-    background: title.totals.lanes?.background as number | undefined,
+    background: title.totals.lanes.background as number,
     links: title.links.open as number,
   };
 }

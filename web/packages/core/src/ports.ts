@@ -206,7 +206,9 @@ export type Revocation = { keyId: string } | { site: string; prefix: string; min
 /** Deltas since the last take, the fields that the engine knows of the tracker's `stats` message. */
 export interface StatsDelta {
   bytes: { origin: number; seed: number; peer: number; peer_relay: number; seed_relay: number };
+  /** The same bytes by path and by lane. */
   uploaded: { direct: number; relay: number };
+  lanes: { foreground: number; background: number };
   segments: Record<Source, number>;
   reasons: Partial<Record<Reason, number>>;
   /** Segments that a seed does not know, by the names of the query parameters in theirs. */

@@ -13,7 +13,7 @@ export interface Stats {
   /** Verified bytes from a peer. */
   received(role: PeerRole, path: LinkPath, bytes: number): void;
   played(bytes: number): void;
-  uploaded(path: LinkPath, bytes: number): void;
+  uploaded(path: LinkPath, lane: number, bytes: number): void;
   /** A seed does not know a segment, by the query parameters in its name. */
   unlisted(parameters: string[]): void;
   segment(source: Source, reason: Reason | undefined): void;
@@ -29,6 +29,7 @@ export interface Stats {
 const empty = (): StatsDelta => ({
   bytes: { origin: 0, seed: 0, peer: 0, peer_relay: 0, seed_relay: 0 },
   uploaded: { direct: 0, relay: 0 },
+  lanes: { foreground: 0, background: 0 },
   segments: { origin: 0, seed: 0, peer: 0 },
   reasons: {},
   duplicate_bytes: 0,
@@ -65,7 +66,8 @@ export const createStats = (): Stats => {
       tally({ bytes: { [path === 'relay' ? `${source}_relay` : source]: bytes } });
     },
     played: (origin) => tally({ bytes: { origin } }),
-    uploaded: (path, bytes) => tally({ uploaded: { [path]: bytes } }),
+    uploaded: (path, lane, bytes) =>
+      tally({ uploaded: { [path]: bytes }, lanes: { [lane ? 'background' : 'foreground']: bytes } }),
     segment: (source, reason) =>
       tally({ segments: { [source]: 1 }, reasons: reason && reasons.includes(reason) ? { [reason]: 1 } : {} }),
     unlisted(parameters) {

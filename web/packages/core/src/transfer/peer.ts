@@ -32,7 +32,7 @@ import type { Verification } from './verification.ts';
 export interface PeerEvents {
   /** Its hello has come, and is one that this side can speak with. */
   ready(): void;
-  sent(bytes: number, segment: string): void;
+  sent(bytes: number, segment: string, lane: number): void;
   closed(peer: Peer, reason: LinkCloseReason, ban: boolean): void;
   /** Something happened that the schedule may act on. */
   changed(): void;
@@ -94,10 +94,10 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     holdings: createHoldings(),
     uploads: createUploads((m) => open && link.sendData(m), link.maxMessage, ownMaxRequests, {
       ...host.uploads,
-      sent(bytes, segment, pushed) {
+      sent(bytes, segment, lane, pushed) {
         if (!pushed) allowance.served();
         peer.uploaded += bytes;
-        events.sent(bytes, segment);
+        events.sent(bytes, segment, lane);
       },
       nowUs,
       reject(reason, ids) {

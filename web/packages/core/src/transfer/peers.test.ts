@@ -203,7 +203,10 @@ it('what a peer asks for goes out and is counted by its path', () => {
   expect(b.take('data')).toMatchObject([{ request: 2 }, { request: 3 }]);
   expect([a.peer().uploaded, b.peer().uploaded]).toEqual([100, 200]);
   expect(said.take()).toEqual({ [id(2)]: { out: 100 }, [id(3)]: { relay_out: 200 } });
-  expect(stats.take()).toMatchObject({ uploaded: { direct: 100, relay: 200 } });
+  expect(stats.take()).toMatchObject({
+    uploaded: { direct: 100, relay: 200 },
+    lanes: { foreground: 300, background: 0 },
+  });
   const pieces = events.filter(([event]) => event === 'piece').map(([, detail]) => detail);
   expect(pieces).toContainEqual({ peer: id(2), role: 'viewer', direction: 'out', bytes: 100, segment });
   expect(pieces.length).toBe(3);

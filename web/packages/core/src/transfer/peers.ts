@@ -58,8 +58,8 @@ export const createPeers = (shared: Shared, host: PeersHost): LinkedPeers => {
           lowLatency?.linked(added);
           changed();
         },
-        sent(bytes, segment) {
-          stats.uploaded(link.path(), bytes);
+        sent(bytes, segment, lane) {
+          stats.uploaded(link.path(), lane, bytes);
           said.moved(other, 'out', link.path(), bytes);
           emit('piece', { peer: other, role, direction: 'out', bytes, segment });
         },

@@ -4,7 +4,7 @@ import { createUploads, type UploadHost } from './uploads.ts';
 
 const setUp = (can: { send: boolean; upload: boolean }, paced = false, more: Partial<UploadHost> = {}) => {
   const said: number[] = [];
-  const sent: [bytes: number, segment: string, pushed?: boolean][] = [];
+  const sent: Parameters<UploadHost['sent']>[] = [];
   const host: UploadHost = {
     piece: () => new Uint8Array(100),
     pieces: () => 4,
@@ -48,7 +48,7 @@ it('sends what is pushed in its turn, and says when it is out', () => {
   uploads.pump();
   expect(said).toEqual([7, first, first + 1, first + 2, first + 3]);
   expect(out).toEqual([0, 1, 2, 3]);
-  expect(sent).toEqual([[100, 'a', false], ...Array(4).fill([50, 'b', true])]);
+  expect(sent).toEqual([[100, 'a', 0, false], ...Array(4).fill([50, 'b', 0, true])]);
   expect(uploads.size()).toBe(0);
 });
 
@@ -61,8 +61,28 @@ it('has the controller of the host take what is pushed', () => {
   expect(out).toBe(0);
   expect(uploads.source.next(30)).toMatchObject({ request: first, offset: 30 });
   expect(out).toBe(1);
-  expect(sent).toEqual([[50, 'b', true]]);
+  expect(sent).toEqual([[50, 'b', 0, true]]);
   expect(uploads.source.next(30)).toBeUndefined();
+});
+
+it('says in which lane a piece went out: a promoted one in the foreground', () => {
+  const { uploads, sent } = setUp({ send: true, upload: true }, true);
+  uploads.request(
+    'a',
+    1,
+    [0, 1, 2].map((piece) => ({ id: piece, piece })),
+  );
+  uploads.source.next(100);
+  uploads.source.next(40);
+  uploads.promote([2]);
+  uploads.request('b', 0, [{ id: 3, piece: 0 }]);
+  while (uploads.source.next(100));
+  expect(sent).toEqual([
+    [100, 'a', 1, false],
+    [100, 'a', 0, false],
+    [100, 'b', 0, false],
+    [100, 'a', 1, false],
+  ]);
 });
 
 it('does not let the peer take back what it did not ask for', () => {

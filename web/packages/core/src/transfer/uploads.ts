@@ -21,7 +21,7 @@ export interface UploadHost {
   /** Requests queued over all links. */
   queued(): number;
   /** `pushed`: it was not asked for. */
-  sent(bytes: number, segment: string, pushed?: boolean): void;
+  sent(bytes: number, segment: string, lane: number, pushed: boolean): void;
   reject(reason: number, ids: number[]): void;
   /** µs, for the timestamp of data. */
   nowUs(): number;
@@ -101,7 +101,7 @@ export const createUploads = (
   };
 
   /** Sends what is left of an upload; false: the link takes no more. */
-  const sendPiece = (u: Upload): boolean => {
+  const sendPiece = (u: Upload, lane: number): boolean => {
     const data = bytesOf(u);
     if (!data) return true;
     const size = cutSize(data.length, maxMessage);
@@ -111,14 +111,14 @@ export const createUploads = (
       if (!send(encode({ type: 'data', request: u.id, offset: u.offset, sentAt, payload }))) return false;
       u.offset += payload.length;
     }
-    host.sent(data.length, u.segment, !!u.pushed);
+    host.sent(data.length, u.segment, lane, !!u.pushed);
     return true;
   };
 
   const urgent = () => lanes[laneForeground]!.length > 0 && host.nowUs() - takenUs < stuckUs;
 
   /** The next part of an upload, which ends with its last, or when it is no longer held. */
-  const cut = (u: Upload, n: number): Part | undefined => {
+  const cut = (u: Upload, from: number, n: number): Part | undefined => {
     const data = bytesOf(u);
     const payload = data?.subarray(u.offset, u.offset + n);
     const { id: request, offset } = u;
@@ -128,7 +128,7 @@ export const createUploads = (
       const was = lanes[laneForeground]!.length;
       for (const lane of lanes) if (lane[0] === u) lane.shift();
       if (was && !lanes[laneForeground]!.length) host.drained?.();
-      if (data) host.sent(data.length, u.segment, !!u.pushed);
+      if (data) host.sent(data.length, u.segment, from, !!u.pushed);
       u.pushed?.();
     }
     return payload && { request, offset, payload };
@@ -152,8 +152,8 @@ export const createUploads = (
     midway: () => (lanes[laneForeground]![0]?.offset ?? 0) > 0,
     next(n) {
       while (source.waiting()) {
-        const [u] = lanes[laneForeground]!.length ? lanes[laneForeground]! : lanes[laneBackground]!;
-        const part = cut(u!, n);
+        const from = lanes[laneForeground]!.length ? laneForeground : laneBackground;
+        const part = cut(lanes[from]![0]!, from, n);
         if (part) return part;
       }
       return undefined;
@@ -167,7 +167,7 @@ export const createUploads = (
     }
     for (const lane of lanes.keys()) {
       for (let u = lanes[lane]![0]; u; u = lanes[lane]![0]) {
-        if (!sendPiece(u)) return;
+        if (!sendPiece(u, lane)) return;
         if (lanes[lane]![0] === u) lanes[lane]!.shift();
         u.pushed?.(); // not before: it may push more
       }
