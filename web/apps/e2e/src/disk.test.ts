@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import { Firefox } from './firefox.ts';
@@ -9,14 +9,10 @@ import type { PageWindow } from './watched.ts';
 /** Enough for the film in any rendition. */
 const most = 1 << 30;
 
-let stack: Stack;
-beforeAll(async () => {
+/** Of each test, since it looks at what its own pages asked the origin for. */
+const start = () =>
   // The packager's lists certify: Firefox makes no pair with a seed that is on loopback alone.
-  stack = await Stack.start({ split: true, seedless: true, packaged: true, policy: { disk_bytes: most } });
-});
-afterAll(async () => {
-  await stack?.stop();
-});
+  Stack.start({ split: true, seedless: true, packaged: true, policy: { disk_bytes: most } });
 
 /** What is in the folder that pages of the origin keep segments in; undefined: there is no folder. */
 const kept = (viewer: Viewer) =>
@@ -35,10 +31,11 @@ const counters = async (viewer: Viewer): Promise<Record<string, number>> =>
 /** Seconds that the player buffers at once. What it asks for before there is an engine is not kept. */
 const buffer = 20;
 
-test.each([
+test.concurrent.each([
   ['Chromium', Chromium],
   ['Firefox', Firefox],
 ] as const)('in %s a page that is loaded again plays what it kept, and what is deleted is gone', async (name, Browser) => {
+  const stack = await start();
   const browser = await Browser.start();
   try {
     const viewer = await Viewer.open(browser, stack.page({ level: 0, buffer }), { name });
@@ -77,10 +74,12 @@ test.each([
     expect(await kept(viewer)).toBeUndefined();
   } finally {
     await browser.stop();
+    await stack.stop();
   }
 });
 
-test('withdrawn consent deletes what was kept; the switch of a page keeps nothing', async () => {
+test.concurrent('withdrawn consent deletes what was kept; the switch of a page keeps nothing', async () => {
+  const stack = await start();
   const browser = await Chromium.start();
   try {
     const viewer = await Viewer.open(browser, stack.page({ level: 0, buffer: 8 }), { name: 'consent' });
@@ -95,5 +94,6 @@ test('withdrawn consent deletes what was kept; the switch of a page keeps nothin
     expect([...viewer.consoleErrors(), ...other.consoleErrors()]).toEqual([]);
   } finally {
     await browser.stop();
+    await stack.stop();
   }
 });

@@ -6,7 +6,7 @@ import { Stack } from './stack.ts';
 import { pause, until, Viewer } from './viewer.ts';
 
 /** How long a page is away. Its links, had they stayed, would be given up by the others after 20 s, its session after 30 s. */
-const awayMs = 60_000;
+const awayMs = 45_000;
 
 let stack: Stack;
 
@@ -99,7 +99,7 @@ test.concurrent('put away, and gone back to', async () => {
   }
 });
 
-test.concurrent('frozen for a minute', async () => {
+test.concurrent('frozen for longer than its session', async () => {
   const browser = await Chromium.start();
   try {
     const viewer = await settled(browser, 'frozen', 'frozen', unpaused);
@@ -127,7 +127,7 @@ test.concurrent('frozen for a minute', async () => {
   }
 });
 
-test.concurrent('a machine that sleeps for a minute', async () => {
+test.concurrent('a machine that sleeps for longer than the session of its page', async () => {
   const browser = await Chromium.start();
   try {
     const viewer = await settled(browser, 'asleep', 'asleep');
