@@ -113,7 +113,8 @@ async function fromOthers(viewer: Viewer): Promise<number> {
   return round(sum / (sum + origin!));
 }
 
-const looks = 10;
+/** Every five seconds. */
+const looks = everyPlayer ? 10 : 8;
 const kinds = ['with', 'without'] as const;
 
 /**
