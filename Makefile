@@ -17,11 +17,12 @@ packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-pars
 
 npm_installed := web/node_modules/.package-lock.json
 
-# Builds, tests and vet with the same flags compile each package once.
-export GOFLAGS ?= -trimpath
+# Builds, tests and vet with the same flags compile each package once, whatever flags the machine has beside.
+export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 
 .DEFAULT_GOAL := help
-internal_targets := test-still test-timed go-race go-long go-tools web-types web-unit web-pack
+netlab := netlab-nat netlab-swarm netlab-transport
+internal_targets := test-still test-timed go-race go-race-build go-race-others go-race-app go-race-app-too go-long go-tools web-types web-unit web-pack $(netlab)
 .PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e e2e-players firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak live-hours lint format build image load-image image-check release image-digests kube-test film clean
 
 help: ## this list
@@ -32,8 +33,9 @@ demo: build ## sets up, prepares the film once, starts everything, prints the pa
 
 test: web-types test-still test-timed ## every test, real browsers included
 
-# These compare nothing with a clock of the machine: continuous integration runs them beside its soak, and web-types with lint.
-test-still: web-unit web-pack go-tools test-interop test-alerts go-long
+# These compare nothing with a clock of the machine: continuous integration runs them beside its soak, and web-types with lint. Two at a
+# time where Vitest is done: what is first takes longest, and go-tools is behind a lint that compiles the same.
+test-still: web-unit go-long web-pack test-interop test-alerts go-tools
 
 # These need the machine: sockets, browsers and networks in real time.
 test-timed: go-race e2e test-netlab
@@ -41,10 +43,23 @@ test-timed: go-race e2e test-netlab
 # Parts of their own, since `make --keep-going` says then what each of them has found.
 test-go: go-race go-long go-tools ## Go tests with the race detector (as root also those in network namespaces)
 
-go-race:
-	@scripts/need go gcc
+# The tests of internal/app wait in turn, for longer than all others take: two halves of them run beside the rest. Those that look for
+# another program's streams are in one half. Decision 107.
+go-race: go-race-build
 	@[ "$$(id -u)" != 0 ] || scripts/need ip iptables
-	scripts/gotest ./... -race -vet=off -p $$(($$(nproc) + 1)) # many packages wait more than they work; make lint has vet
+	@$(MAKE) --no-print-directory --keep-going --jobs=3 go-race-others go-race-app go-race-app-too
+
+go-race-others:
+	scripts/gotest "$$(go list ./... | grep -v '/internal/app$$')" -race -vet=off -p $$(nproc) # make lint has vet
+
+go-race-app: half = ^(Test|Fuzz)[A-O]
+go-race-app-too: half = ^(Test|Fuzz)[^A-O]|^[^TF]
+go-race-app go-race-app-too:
+	scripts/gotest ./internal/app -race -vet=off -run '$(half)'
+
+go-race-build: # what its packages have in common
+	@scripts/need go gcc
+	go build -race ./internal/...
 
 go-long: # what these leave out with the race detector: long plays in one goroutine
 	@scripts/need go
@@ -89,12 +104,13 @@ conformance: build film ## every player in every case, in Chromium and Firefox: 
 	@scripts/need chromium firefox ffmpeg npm ip unshare openssl python3
 	LEEWAY_CONFORMANCE="$(or $(LEEWAY_CONFORMANCE),all)" web/apps/e2e/run src/conformance.test.ts
 
-test-netlab: build film ## four viewers behind emulated access lines; background beside TCP on one; pairs behind NATs (needs root)
-	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && \
-	scripts/again build/leeway-lab bench swarm --case smoke --runs 1 --check && \
-	scripts/again build/leeway-lab bench transport --case smoke --runs 1 --check && \
-	scripts/again build/leeway-lab bench nat --case smoke --runs 1 --check; \
-	else echo "netlab: skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
+test-netlab: netlab-nat ## four viewers behind emulated access lines; background beside TCP on one; pairs behind NATs (needs root)
+	@$(MAKE) --no-print-directory --output-sync --jobs=2 -o build -o film netlab-swarm netlab-transport # both wait more than they work
+
+# NAT asks for no time: continuous integration has it beside what computes.
+$(netlab): netlab-%: build film
+	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && scripts/again build/leeway-lab bench $* --case smoke --runs 1 --check; \
+	else echo "netlab: $* skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
 
 test-alerts: ## each alert in a case where it fires, and in one where it does not, by Prometheus' own promtool
 	@if command -v promtool >/dev/null || [ "$${CI:-}" = true ]; then scripts/need promtool && \
