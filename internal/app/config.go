@@ -226,6 +226,7 @@ type UpConfig struct {
 	Open          bool   `yaml:"open"`     // any program that can reach Listen may join
 	PictureConfig `yaml:",inline"`
 	SignLive      bool   `yaml:"sign_live"`              // as a packager does
+	SignFilm      bool   `yaml:"sign_film"`              // the digests of a film, as a packager does
 	Site          string `yaml:"site"`                   // file with one site's configuration, served instead of the film
 	OriginRate    int    `yaml:"origin_rate"`            // bytes per second of a viewer's connection to the origin, 0 is unshaped
 	Prefetch      bool   `yaml:"prefetch"`               // the film's viewers fetch ahead in the background

@@ -36,6 +36,7 @@ type upCmd struct {
 	Control      *int    `help:"Control group: how many of a thousand viewers only the origin serves (default 0)." name:"control-group" placeholder:"PERMILLE" key:"up.control_group_permille" group:"Experiments"`
 	Prefetch     *bool   `help:"Let the film's viewers prefetch in the background lane (default yes)." negatable:"" key:"up.prefetch" group:"Experiments"`
 	SignLive     *bool   `help:"Sign the digests of a live stream as it is published, as a packager does (default yes)." negatable:"" key:"up.sign_live" group:"Experiments"`
+	SignFilm     *bool   `help:"Sign the digests of the film, as a packager does: viewers then share it without asking the seed." key:"up.sign_film" group:"Experiments"`
 	Role         *string `help:"Role of the film's viewers to each other: full, leech, relay-only, off." placeholder:"ROLE" key:"up.role" group:"Experiments"`
 	OriginFault  *string `help:"Experiment: what the origin answers for segments: none (no fault), 404, 500, slow, late." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
 }
@@ -264,7 +265,7 @@ func (u *upRun) openFilm(ctx context.Context) (*source, error) {
 
 // stream starts the live stream, and adds the key that signs it to the site.
 func (u *upRun) stream(ctx context.Context, source *source, config *site.Config, group *servers) error {
-	key, public, _, err := packagerKey(filepath.Join(u.config.Up.DataDir, packagerFile))
+	key, public, err := u.packager()
 	if err != nil {
 		return fmt.Errorf("live: %w", err)
 	}
@@ -302,6 +303,10 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 	}
 	if u.config.Up.streams() {
 		if err := u.stream(ctx, source, &config, group); err != nil {
+			return shown{}, err
+		}
+	} else if u.config.Up.SignFilm {
+		if err := u.sign(ctx, source, &config); err != nil {
 			return shown{}, err
 		}
 	}

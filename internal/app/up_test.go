@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/app/origin"
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -181,6 +182,29 @@ func TestUp(t *testing.T) {
 	}
 	if strings.Contains(r.errs.String(), "level=ERROR") || strings.Contains(r.errs.String(), `"ERROR"`) {
 		t.Errorf("logged errors:\n%s", r.errs)
+	}
+}
+
+// TestUpSignsItsFilm: each list is that of its playlist, by the key that the site names.
+func TestUpSignsItsFilm(t *testing.T) {
+	r := startUp(t, "--sign-film", "--media="+testkit.TinyFilm(t))
+	_, page := fetch(t, "GET", r.page+"/")
+	source := regexp.MustCompile(`name="film-src" content="([^"]+)"`).FindStringSubmatch(page)
+	if source == nil {
+		t.Fatalf("no film in the page:\n%s", page)
+	}
+	_, master := fetch(t, "GET", r.page+source[1])
+	media := regexp.MustCompile(`(?m)^[^#\s]+\.m3u8`).FindString(master)
+	playlist := strings.TrimSuffix(source[1], "master.m3u8") + media
+	_, text := fetch(t, "GET", r.page+playlist)
+	code, list := fetch(t, "GET", r.page+certificate.ListURL(playlist))
+	entries, err := certificate.ParseList([]byte(list))
+	if code != 200 || err != nil || len(entries) < strings.Count(text, "#EXTINF") {
+		t.Fatalf("the list of %s: %d, %d entries, %v", playlist, code, len(entries), err)
+	}
+	key, _, made, err := packagerKey(filepath.Join(r.dir, packagerFile))
+	if err != nil || made || entries[0].KeyID != certificate.KeyIDOf(&key.PublicKey) {
+		t.Errorf("signed by another key: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@
 package origin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -71,8 +72,8 @@ var contentTypes = map[string]string{
 	".vtt":  "text/vtt; charset=utf-8",
 }
 
-// tsBelow is where a film that was made here is as HLS of MPEG-TS, below the film.
-const tsBelow = "ts/"
+// TSBelow is where a film that was made here is as HLS of MPEG-TS, below the film.
+const TSBelow = "ts/"
 
 // Server serves a directory of HLS, and DASH, below a path, as a plain web server would, and keeps a ledger of the requests:
 // viewers and the seed use different listeners, so the client of a request is known.
@@ -82,6 +83,8 @@ type Server struct {
 	Prefix    string   // of the paths, such as "/media/bbb/"
 	Temporary string   // folder that goes with the server; empty: the folder stays
 	Replays   bool     // what is served is a film as a live stream
+	// Lists are what a packager signed of the film, by their paths below Prefix; nil: what the folders have.
+	Lists map[string][]byte
 
 	sink    metric.Sink
 	fault   atomic.Value // string
@@ -194,8 +197,14 @@ func (o *Server) serve(w http.ResponseWriter, r *http.Request, client string) {
 		http.Error(out, "The playlist or part is not there: see _HLS_msn, _HLS_part and EXT-X-PRELOAD-HINT in RFC 8216bis.", status)
 		return
 	}
+	if list, is := o.Lists[name]; is {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Cache-Control", "public, no-cache")
+		http.ServeContent(out, r, "", time.Time{}, bytes.NewReader(list))
+		return
+	}
 	root, file := o.Root, name
-	if rest, is := strings.CutPrefix(name, tsBelow); is && o.TS != nil {
+	if rest, is := strings.CutPrefix(name, TSBelow); is && o.TS != nil {
 		root, file = o.TS, rest
 	}
 	f, err := root.Open(file)

@@ -160,6 +160,22 @@ func TestOriginServesMPEGTSBelowTheFilm(t *testing.T) {
 	}
 }
 
+// TestOriginServesWhatIsSignedInMemory: beside a playlist, and nowhere else.
+func TestOriginServesWhatIsSignedInMemory(t *testing.T) {
+	o, _ := testOrigin(t)
+	h := o.Handler(Viewer)
+	if r := ask(h, "GET", "/media/x/240p/index.m3u8.leeway"); r.Code != 404 {
+		t.Errorf("without it: %d", r.Code)
+	}
+	o.Lists = map[string][]byte{"240p/index.m3u8.leeway": []byte("LWL1")}
+	if r := ask(h, "GET", "/media/x/240p/index.m3u8.leeway"); r.Code != 200 || r.Body.String() != "LWL1" {
+		t.Errorf("with it: %d %s", r.Code, r.Body)
+	}
+	if r := ask(h, "GET", "/media/x/360p/index.m3u8.leeway"); r.Code != 404 {
+		t.Errorf("of another: %d", r.Code)
+	}
+}
+
 // TestALedgerIsBounded: also of a stream that has new segments as long as it runs.
 func TestALedgerIsBounded(t *testing.T) {
 	l := newLedger()

@@ -92,9 +92,11 @@ func (s scenario) ways() []string {
 	return []string{withLeeway, originOnly}
 }
 
-// servers are those of one way. Where prefetch is not what is asked about nothing is fetched ahead, as before there was any.
+// servers are those of one way. Where prefetch is not what is asked about nothing is fetched ahead, as before there was any. Beside
+// another program all is as it is by default.
 func (s scenario) servers(way string, log io.Writer) demosite.Options {
-	o := demosite.Options{Log: log, Settings: []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(s.prefetch && way == withLeeway)}}
+	prefetch := (s.prefetch || s.rival) && way == withLeeway
+	o := demosite.Options{Log: log, Settings: []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(prefetch), "LEEWAY_UP_SIGN_FILM=" + strconv.FormatBool(s.signed)}}
 	if s.live != nil {
 		o.Film, o.Segment, o.Filmless = demosite.Stream, s.live.segment, s.live.parts
 		o.Settings = append(o.Settings, s.live.settings()...)

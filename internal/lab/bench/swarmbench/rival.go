@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -97,6 +98,11 @@ var (
 		"offload_ratio_vs_rival": ">= 1", "origin_requests_per_segment": "<= 1.15", "startup_delay_vs_origin_only": "<= 1.05",
 		"stall_ratio_vs_origin_only": "<= 1", "failed_viewers": "<= 0",
 	}
+	rivalledUnsigned = func() map[string]string {
+		goals := maps.Clone(rivalled)
+		goals["origin_requests_per_segment"] = "<= 1.3"
+		return goals
+	}()
 	rivalledLive = map[string]string{
 		"offload_ratio_vs_rival": ">= 1", "lag_added_seconds": "<= 0.1", "stall_ratio_vs_origin_only": "<= 1",
 		"mean_bitrate_vs_origin_only": ">= 0.98", "failed_viewers": "<= 0",

@@ -72,7 +72,7 @@ func TestTheOtherProgramIsMeasuredAsOursIs(t *testing.T) {
 
 // TestGoalsOfCasesAreOfFigures: a goal of a figure that there is not would be met by silence.
 func TestGoalsOfCasesAreOfFigures(t *testing.T) {
-	for _, goals := range []map[string]string{rivalled, rivalledLive} {
+	for _, goals := range []map[string]string{rivalled, rivalledUnsigned, rivalledLive} {
 		c := scenario{rival: true, goals: goals, live: &show{}}.of("any", "")
 		for name := range goals {
 			if !slices.ContainsFunc(c.Figures, func(f bench.Figure) bool { return f.Name == name && f.Goal != "" }) {

@@ -71,10 +71,12 @@ var Bench = bench.Bench{
 			"Twelve headless viewers of trace-30's kinds at the edge of a low-latency stream, parts of 0.5 s.")),
 		extra(scenario{viewers: 30, film: liveLength, within: 30 * time.Second, watch: liveLength, goals: livelyManyParts, live: &show{segment: 2 * time.Second, parts: true}}.of("ll-30",
 			"Thirty of them.")),
-		extra(scenario{viewers: 4, rival: true, film: filmLength, watch: liveLength, goals: rivalled}.of("rival-4",
+		extra(scenario{viewers: 4, rival: true, signed: true, film: filmLength, watch: liveLength, goals: rivalled}.of("rival-4",
 			"Four pages of Chromium that are opened 5 s apart and watch a film: by the origin alone, with Leeway and with p2p-media-loader, one after the other.")),
-		extra(scenario{viewers: 6, rival: true, film: filmLength, watch: liveLength, goals: rivalled}.of("rival-6",
+		extra(scenario{viewers: 6, rival: true, signed: true, film: filmLength, watch: liveLength, goals: rivalled}.of("rival-6",
 			"Six of them.")),
+		extra(scenario{viewers: 4, rival: true, film: filmLength, watch: liveLength, goals: rivalledUnsigned}.of("rival-4-unsigned",
+			"Four of them, at a film that no packager has signed.")),
 		extra(scenario{viewers: 4, rival: true, film: liveLength, watch: liveLength, goals: rivalledLive, live: &show{segment: 2 * time.Second}}.of("rival-live",
 			"Four of them at the edge of a live stream with segments of 2 s.")),
 		extra(scenario{viewers: 6, rival: true, film: liveLength, watch: liveLength, goals: rivalledLive, live: &show{segment: 2 * time.Second}}.of("rival-live-6",
@@ -161,6 +163,7 @@ type scenario struct {
 	prefetch  bool          // the site allows it, and the trace is played without it, too
 	busy      float64       // the last to come is a browser, whose page has other things to do for that share of the time
 	live      *show         // nil: a film
+	signed    bool          // the film is signed as it is packaged
 	rival     bool          // all viewers are pages, and the trace is played with another program, too
 	kinds     bool          // all viewers are pages, and the trace is played in Firefox, too
 	download  time.Duration // the last to come has another program download something for so long, and the trace is a fixed one
