@@ -30,6 +30,7 @@ type fetches struct {
 
 // fetch is one segment on its way.
 type fetch struct {
+	began      time.Time
 	leaveFleet context.CancelFunc // goes on to the origin
 	done       chan struct{}
 	result     result // fixed once done is closed
@@ -66,7 +67,7 @@ func (f *fetches) join(id segment.ID, forSibling bool, may func() bool, from sou
 		}
 		ctx, cancel := context.WithTimeout(f.tasks.ctx, fetchTimeout)
 		fleet, leave := context.WithCancel(ctx)
-		one = &fetch{leaveFleet: leave, done: make(chan struct{})}
+		one = &fetch{began: now, leaveFleet: leave, done: make(chan struct{})}
 		if !f.tasks.begin(func() { defer cancel(); f.run(ctx, fleet, id, one, from) }) {
 			cancel()
 			return nil, result{none: peer.NoneBudget}

@@ -283,7 +283,6 @@ func TestPiecesOfWhatTheViewerKnows(t *testing.T) {
 	foreign.id = segment.ID{1}
 	d.supply.keep(&foreign)
 	refused("a segment of another title", foreign.id, 0, peer.RejectNotHeld)
-	refused("a segment that is not held", d.refs[1].id, 0, peer.RejectNotHeld)
 	d.showing.message(h)
 	other := d.signed(t, d.supply.issuer, 0, data[1:])
 	d.supply.keep(other)
@@ -296,7 +295,30 @@ func TestPiecesOfWhatTheViewerKnows(t *testing.T) {
 	refused("a segment that is withdrawn", h.id, 0, peer.RejectWithdrawn)
 }
 
-// TestPiecesOnDiskComeLater, and a file that cannot be read refuses one request, not all.
+// TestPiecesWaitForAFetch, but not until the viewer takes the seed for stalled.
+func TestPiecesWaitForAFetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, 1<<20)
+		busy, end := context.WithCancel(t.Context())
+		d.supply.fleet = waiting{until: busy}
+		look := func(when string, want transfer.Refusal) {
+			t.Helper()
+			if got, why := d.pieces.Piece(d.refs[1].id, 0); got != nil || why != want {
+				t.Errorf("%s: %d bytes, %v", when, len(got), why)
+			}
+		}
+		look("at first", transfer.Later)
+		*d.now = d.now.Add(pieceWait - 1)
+		look("while it may wait", transfer.Later)
+		*d.now = d.now.Add(1)
+		look("after that", transfer.Refuse(peer.RejectNotHeld))
+		end()
+		synctest.Wait()
+		look("once the fetch has failed", transfer.Refuse(peer.RejectNotHeld))
+	})
+}
+
+// TestPiecesOnDiskComeLater, and what a file cannot be read of is fetched.
 func TestPiecesOnDiskComeLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, 1)
@@ -312,7 +334,7 @@ func TestPiecesOnDiskComeLater(t *testing.T) {
 		}
 		d.supply.keep(d.signed(t, d.supply.issuer, 2, []byte("three"))) // pushes the first out of memory
 		d.pieces.loaded(h.id, nil)
-		if _, why := d.pieces.Piece(h.id, 0); why != transfer.Refuse(peer.RejectNotHeld) {
+		if _, why := d.pieces.Piece(h.id, 0); why != transfer.Later {
 			t.Errorf("after a file could not be read: %v", why)
 		}
 		if _, why := d.pieces.Piece(h.id, 0); why != transfer.Later {

@@ -1,13 +1,18 @@
 package seed
 
 import (
+	"context"
 	"sync"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
+
+// pieceWait is how long a request for a piece waits for a fetch. After a second without data viewers take a peer for stalled.
+const pieceWait = 750 * time.Millisecond
 
 // pieces is the view of the shelf that one link has, and counts what it is sent. It satisfies transfer.Pieces and transfer.Observer.
 type pieces struct {
@@ -34,10 +39,7 @@ func (p *pieces) Piece(id segment.ID, piece int) ([]byte, transfer.Refusal) {
 	}
 	switch {
 	case h == nil:
-		if r != nil && v.certifies() {
-			s.fetch(request{v.title, r, v.conn.payer()}, nil, false) // it was pushed out; the next request finds it again
-		}
-		return nil, transfer.Refuse(peer.RejectNotHeld)
+		return nil, p.fetched(r, shown)
 	case shown && h.sum != content, s.issuer.takedowns.withdraws(h.cert):
 		return nil, transfer.Refuse(peer.RejectWithdrawn) // other bytes than the viewer would verify
 	case piece >= segment.Pieces(h.cert.Length):
@@ -45,6 +47,31 @@ func (p *pieces) Piece(id segment.ID, piece int) ([]byte, transfer.Refusal) {
 	}
 	from := piece * segment.PieceSize
 	return h.data[from : from+segment.PieceLen(h.cert.Length, piece)], transfer.Served
+}
+
+// fetched has a segment fetched that is not held, and says whether the request waits for it. A viewer that knows the segment from others
+// would ask the origin for what the seed fetches at that moment, if it were refused. One that was shown a certificate is refused: that may
+// have been withdrawn since.
+func (p *pieces) fetched(r *ref, shown bool) transfer.Refusal {
+	v := p.link
+	if r == nil || !v.certifies() || v.title.rests() {
+		return transfer.Refuse(peer.RejectNotHeld)
+	}
+	fetches := v.all.supply.fetches
+	f, _ := v.all.supply.fetch(request{v.title, r, v.conn.payer()}, nil, false)
+	if f == nil || shown || fetches.now().Sub(f.began) >= pieceWait {
+		return transfer.Refuse(peer.RejectNotHeld)
+	}
+	if !fetches.tasks.begin(func() {
+		ctx, cancel := context.WithTimeout(fetches.tasks.ctx, pieceWait)
+		defer cancel()
+		f.wait(ctx)
+		_, upload := v.conn.parts()
+		upload.Loaded()
+	}) {
+		return transfer.Refuse(peer.RejectNotHeld)
+	}
+	return transfer.Later
 }
 
 // loaded says that a segment which a request waits for has been read, or could not be.

@@ -350,3 +350,22 @@ func TestBadKeyIsNamed(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+// TestASeedFetchesWhatAPackagerCertified: a viewer that has the certificate from others asks for pieces at once.
+func TestASeedFetchesWhatAPackagerCertified(t *testing.T) {
+	o := newOrigin(t)
+	o.film(3)
+	w := newWorld(t, o, nil)
+	v := w.connect(1, 2)
+	name := names(3)[1]
+	data := o.files["/vod"+string(name)]
+	if _, none := v.certificate(names(3)[0]); none != nil { // the seed knows the playlist from then on
+		t.Fatalf("reason %d", none.Reason)
+	}
+	got, rejected := v.fetch(&certificate.Certificate{
+		Site: "demo", Name: name, Length: int64(len(data)), ObjectLength: int64(len(data)), Digests: certificate.DigestPieces(data),
+	})
+	if n := o.count("/vod" + string(name)); !bytes.Equal(got, data) || rejected != nil || n != 1 {
+		t.Errorf("%d pieces were refused, and the origin was asked %d times", len(rejected), n)
+	}
+}

@@ -22,12 +22,13 @@ type film struct {
 	node   *node
 	files  map[string][]byte // by path
 	rules  *site.Site
-	sent   map[string]int // requests for segments, by path
-	bytes  int64          // of segments
-	broken bool           // every request fails
-	outage bool           // every request for a segment fails
-	hangs  time.Time      // until then nothing comes, and no error either
-	live   *broadcast     // nil: all of it is there
+	sent   map[string]int                          // requests for segments, by path
+	bytes  int64                                   // of segments
+	broken bool                                    // every request fails
+	outage bool                                    // every request for a segment fails
+	hangs  time.Time                               // until then nothing comes, and no error either
+	live   *broadcast                              // nil: all of it is there
+	heard  func(from *node, path string, size int) // hears of each request for a segment; nil: nothing does
 }
 
 // newFilm makes renditions of n segments, each of so many bytes.
@@ -110,6 +111,9 @@ func (o origin) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 		if strings.HasSuffix(f.URL, ".ts") {
 			o.film.sent[path(f.URL)]++
 			o.film.bytes += int64(len(data))
+			if o.film.heard != nil {
+				o.film.heard(o.node, path(f.URL), len(data))
+			}
 		}
 		o.transfer(data, func() bool { return over }, progress, func(took time.Duration) {
 			end(Fetched{Data: data, URL: f.URL, Transfer: took}, nil)

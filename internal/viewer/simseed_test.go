@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -25,12 +26,16 @@ type simSeed struct {
 	sent     int64
 	issue    func(segment.Name, []byte) []byte
 	rests    bool // nothing is fetched
+	refuses  bool // pieces of what it has yet to fetch
+	uploads  []*transfer.Upload
+	ahead    int         // segments that are fetched behind one that was asked for
+	few      func() bool // there are too few viewers to certify anything
 }
 
 func newSeed(w *world, f *film, rate float64) *simSeed {
 	s := &simSeed{
 		id: signal.ID{0xff, 1}, w: w, film: f, node: newNode(w, "seed", rate, 1e9),
-		held: map[segment.ID][]byte{}, certs: map[segment.ID][]byte{}, waiting: map[segment.ID][]*transfer.Session{}, names: f.names(),
+		few: func() bool { return false }, held: map[segment.ID][]byte{}, certs: map[segment.ID][]byte{}, waiting: map[segment.ID][]*transfer.Session{}, names: f.names(),
 	}
 	s.uploader = transfer.NewUploader(w.Now)
 	s.origin = origin{f, s.node}
@@ -70,6 +75,7 @@ func (s *simSeed) signal(t *simTracker, m *signal.Signal) {
 	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, Flags: peer.OnDemand, MaxRequests: 256, Peer: s.id, Swarm: swarmID}
 	l.session = transfer.NewSession(link, hello, m.From, l, s.w.Now)
 	l.upload = s.uploader.Add(transfer.UploadConfig{Link: link, Session: l.session, Pieces: s, Observer: l, MaxRequests: 256})
+	s.uploads = append(s.uploads, l.upload)
 	if to := t.sessions[m.From]; to != nil {
 		to.push(&signal.Signal{
 			Swarm: swarmID, From: s.id, Role: "seed", Link: m.Link, Kind: "answer", SDP: answer.SDP,
@@ -111,16 +117,21 @@ func (l *seedLink) Message(m peer.Message) error {
 
 // certify fetches a segment once and answers all that wait for it.
 func (s *simSeed) certify(to *transfer.Session, id segment.ID) {
+	if s.few() {
+		to.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneTooFewViewers})
+		return
+	}
 	if raw := s.certs[id]; raw != nil {
 		to.Send(peer.Certificate{Segment: id, Raw: raw})
+		s.lookAhead(id)
 		return
 	}
 	if s.rests {
 		to.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneTooFewViewers})
 		return
 	}
-	s.waiting[id] = append(s.waiting[id], to)
-	if len(s.waiting[id]) > 1 {
+	running := s.waiting[id] != nil
+	if s.waiting[id] = append(s.waiting[id], to); running {
 		return
 	}
 	name := s.names[id]
@@ -138,22 +149,53 @@ func (s *simSeed) fetch(id segment.ID, name segment.Name) {
 	s.origin.Get(Fetch{URL: "http://film.test" + string(name)}, func(int64) {}, func(got Fetched, err error) {
 		list := s.waiting[id]
 		delete(s.waiting, id)
+		if err == nil && s.certs[id] == nil {
+			s.held[id], s.certs[id] = got.Data, s.issue(name, got.Data)
+		}
 		for _, session := range list {
 			if err != nil {
 				session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneOrigin})
 				continue
 			}
-			if s.certs[id] == nil {
-				s.held[id], s.certs[id] = got.Data, s.issue(name, got.Data)
-			}
 			session.Send(peer.Certificate{Segment: id, Raw: s.certs[id]})
+			s.lookAhead(id)
 		}
+		for _, up := range s.uploads {
+			up.Loaded()
+		}
+		s.uploader.Work()
 	})
+}
+
+// lookAhead fetches what follows a segment whose certificate was sent.
+func (s *simSeed) lookAhead(id segment.ID) {
+	var level, n int
+	if _, err := fmt.Sscanf(string(s.names[id]), "/media/film/%d/seg-%d.ts", &level, &n); err != nil {
+		return
+	}
+	for next := n + 1; next <= n+s.ahead; next++ {
+		name := segment.WholeName(fmt.Sprintf("/media/film/%d/seg-%d.ts", level, next))
+		following := segment.NewID("test", name)
+		if s.names[following] != "" && s.certs[following] == nil && s.waiting[following] == nil {
+			s.waiting[following] = []*transfer.Session{}
+			s.fetch(following, name)
+		}
+	}
 }
 
 // Piece implements transfer.Pieces.
 func (s *simSeed) Piece(id segment.ID, n int) ([]byte, transfer.Refusal) {
 	data := s.held[id]
+	if name, known := s.names[id]; data == nil && known && s.film.live == nil && !s.rests && !s.film.outage && !s.few() {
+		if s.waiting[id] == nil {
+			s.waiting[id] = []*transfer.Session{}
+			s.fetch(id, name)
+		}
+		if s.refuses {
+			return nil, transfer.Refuse(peer.RejectNotHeld)
+		}
+		return nil, transfer.Later
+	}
 	if data == nil || n*segment.PieceSize >= len(data) {
 		return nil, transfer.Refuse(peer.RejectNotHeld)
 	}
