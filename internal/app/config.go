@@ -265,7 +265,7 @@ func defaults(getenv func(string) string) *Config {
 		Seed: SeedConfig{
 			Admin: seedAdmin, DataDir: filepath.Join(dir, "seed"),
 			MemoryBytes: seeds.MemoryBytes, DiskBytes: seeds.DiskBytes, MaxLinks: seeds.MaxLinks, MaxTitles: seeds.MaxTitles, IndexBytes: seeds.IndexBytes,
-			SessionFactor: seeds.SessionFactor, LookAhead: seeds.LookAhead, Probe: true, Fleet: FleetConfig{WarmUp: 64 << 20},
+			SessionFactor: seeds.SessionFactor, Probe: true, Fleet: FleetConfig{WarmUp: 64 << 20},
 		},
 		Turn: TurnConfig{
 			Listen: ":3478", ListenTLS: ":5349", Admin: turnAdmin, Realm: packets.Realm, PortMin: int(packets.PortMin), PortMax: int(packets.PortMax),

@@ -156,7 +156,7 @@ type Site struct {
 	BytesDaily int64 // bytes a day that may be sent, 0 unlimited
 }
 
-// Config of a seed. Zero values take those of Defaults, but for LookAhead.
+// Config of a seed. Zero values take those of Defaults.
 //
 // Large: a key for each thing that a caller may set.
 type Config struct {
@@ -186,10 +186,10 @@ type Config struct {
 	Now                     func() time.Time
 }
 
-// Defaults is what zero values of a Config stand for, and how far a seed looks ahead that is not told otherwise.
+// Defaults is what zero values of a Config stand for.
 func Defaults() Config {
 	return Config{
-		MemoryBytes: 128 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, IndexBytes: 64 << 20, SessionFactor: 1.5, LookAhead: 2,
+		MemoryBytes: 128 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, IndexBytes: 64 << 20, SessionFactor: 1.5,
 	}
 }
 

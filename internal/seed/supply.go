@@ -314,7 +314,7 @@ func (s *supply) keep(h *held) {
 	}
 }
 
-// ahead fetches what a viewer of this rendition will want next, so that it need not wait for the origin.
+// ahead fetches what a viewer of this rendition may want next, where the operator has the seed look ahead.
 func (s *supply) ahead(r request) {
 	if r.title.rests() {
 		return
