@@ -6,6 +6,9 @@ type Receiver struct {
 	host
 	cfg  Config
 	held bool // the window was full, and a quarter of it was not free since
+
+	came, lately int64 // bytes of requests that came in this stretch, and in the last one
+	since        int64 // when this stretch began
 }
 
 // Source is one link of a Receiver.
@@ -110,8 +113,18 @@ func (s *Source) OnData(now, size int64, t Stamp) bool {
 	}
 	r.lastAt = now
 	r.look(now)
-	v := r.view
-	v.Acked = size
+	v, used := r.view, r.used(now, size)
+	v.Acked, v.Limited = size, v.Limited && used
 	r.act(r.controller.OnAck, v)
 	return sampled
+}
+
+// used says whether what came in this stretch or in the last one is half of the window. What waits at its senders is in no queue that
+// delays show, and a window full of that would grow for as long as it is asked for (RFC 7661: a window grows by what comes of it).
+func (r *Receiver) used(now, size int64) bool {
+	if now-r.since >= max(r.view.RTT, rateTime) {
+		r.lately, r.came, r.since = r.came, 0, now
+	}
+	r.came += size
+	return r.controller.Window() <= 2*max(r.came, r.lately)
 }

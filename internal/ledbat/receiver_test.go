@@ -71,6 +71,24 @@ func besideViewer(r road, n int, bounded bool, seed uint64) (tcpShare, alone flo
 	return *u, *used
 }
 
+// TestAWindowGrowsByWhatComesOfIt: where the sender keeps the queue below the receiver's target, the receiver sees no reason not to ask for
+// more, and what it asks for waits there.
+func TestAWindowGrowsByWhatComesOfIt(t *testing.T) {
+	t.Parallel()
+	r := road{"20 Mbit/s, 40 ms, 100 KB", 20, 40_000, 100_000}
+	s, l := r.open(1)
+	v := &viewer{s: s, r: ledbat.NewReceiver(ledbat.Config{})}
+	v.join(1, l, r.rtt/2)
+	v.ask()
+	used := share(l, 10*second, 60*second, 1)
+	s.run(60 * second)
+	flight, most := v.r.Stats().Flight, 2*int64(r.mbit*125_000)/5+piece // twice what comes in 200 ms
+	t.Logf("%s: %d bytes are asked for, the line was used to %.3f", r.name, flight, *used)
+	if flight > most || *used < 0.9 {
+		t.Errorf("%s: %d bytes are asked for (want ≤ %d), the line was used to %.3f (want ≥ 0.9)", r.name, flight, most, *used)
+	}
+}
+
 // openWindow is a controller that lets everything through.
 type openWindow struct{}
 

@@ -172,6 +172,7 @@ var scripts = []struct {
 	{"acks are made", "Order, holes, duplicates, what asks for its ack, what is too far ahead; a hole that stays is passed.", makeAcks},
 	{"requests", "The receiver's window: slow start, a queue on both links, requests apart in time, data that give no sample.", requests},
 	{"requests in numbers", "A window that was full is asked again when a quarter of it is free, once that is more than a piece.", manyRequests},
+	{"requests that wait", "What is asked for waits at its sender: the window grows to twice what comes in 200 ms, and on when more comes.", waitingRequests},
 }
 
 func (t *tape) host(s *sim) *sender {
@@ -307,6 +308,23 @@ func manyRequests(t *tape) {
 		at += 4_000
 		t.do(at, "data", 0, 4096, seq, (at-20_000)&(1<<32-1), (at-50_000)&(1<<32-1), 1, 0)
 	}
+}
+
+func waitingRequests(t *tape) {
+	t.do(0, "source", 0)
+	at, seq := int64(100_000), int64(0)
+	come := func(n int, interval int64) {
+		for range n {
+			for t.do(at, "mayrequest", 0, 16_384)[0] == 1 {
+				t.do(at, "request", 0, 16_384)
+			}
+			at += interval
+			t.do(at, "data", 0, 4096, seq, (at-20_000)&(1<<32-1), (at-50_000)&(1<<32-1), 1, 0)
+			seq++
+		}
+	}
+	come(24, 40_000)
+	come(16, 20_000)
 }
 
 func requests(t *tape) {

@@ -344,7 +344,8 @@ describe('the receiving side', () => {
     const r = statsOf(viewer.receiver);
     expect(asked * pieceSize).toBeGreaterThan(ten * 20 * 0.6);
     expect(r.base).toBeGreaterThan(40_000);
-    expect(most).toBeLessThan((ten / 1000) * 40 + (4 * r.target * ten) / 1e6 + 4 * pieceSize);
+    // What waits at its senders is in no queue: what comes bounds it, twice that of 200 ms, and the piece by which a window may be passed.
+    expect(most).toBeLessThanOrEqual((2 * ten) / 5 + pieceSize);
     for (const { far } of links) far.close();
     expect(viewer.receiver.flight).toBe(0);
   });

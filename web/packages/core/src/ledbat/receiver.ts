@@ -1,5 +1,5 @@
 import type { Stamp } from './ack.ts';
-import { div, maxMessage, maxRequestInterval, mostRtt } from './constants.ts';
+import { div, maxMessage, maxRequestInterval, mostRtt, rateTime } from './constants.ts';
 import { Delays } from './delay.ts';
 import { Host } from './host.ts';
 
@@ -7,6 +7,11 @@ import { Host } from './host.ts';
 export class Receiver extends Host {
   /** The window was full, and a quarter of it was not free since. */
   held = false;
+  /** Bytes of requests that came in this stretch, and in the last one. */
+  #came = 0;
+  #lately = 0;
+  /** When this stretch began. */
+  #since = 0;
 
   open(now: number): Source {
     return new Source(this, now);
@@ -25,6 +30,20 @@ export class Receiver extends Host {
       return 0;
     }
     return now < this.next ? this.next : true;
+  }
+
+  /**
+   * Whether what came in this stretch or in the last one is half of the window. What waits at its senders is in no queue that delays
+   * show, and a window full of that would grow for as long as it is asked for (RFC 7661: a window grows by what comes of it).
+   */
+  used(now: number, size: number): boolean {
+    if (now - this.#since >= Math.max(this.view.rtt, rateTime)) {
+      this.#lately = this.#came;
+      this.#came = 0;
+      this.#since = now;
+    }
+    this.#came += size;
+    return this.controller.window <= 2 * Math.max(this.#came, this.#lately);
   }
 }
 
@@ -89,7 +108,8 @@ export class Source {
     }
     r.lastAt = now;
     r.look(now);
-    r.ack({ ...r.view, acked: size });
+    const used = r.used(now, size);
+    r.ack({ ...r.view, acked: size, limited: used && r.view.limited });
     return sampled;
   }
 }
