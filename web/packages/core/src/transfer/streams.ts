@@ -124,8 +124,8 @@ export const createStreams: CreateStreams = (shared, host) => {
 
   /** Verifies a certificate that a peer told. */
   const judge = async (a: Verify) => {
-    const peer = peerOf(a.from);
-    const c = peer && (await verification.judge(peer, a.raw));
+    // Others may have told the same as one that is gone.
+    const c = await verification.judge(peerOf(a.from), a.raw);
     const content = c && { ...c, segment: await segments.idOf(c.name) };
     during((now) => node.certified(now, a, content));
   };

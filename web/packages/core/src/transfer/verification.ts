@@ -53,7 +53,7 @@ export interface Verification {
   /** What the origin sent of a segment is what a certificate says, or is not: where it differs too often, peer delivery ends. */
   agrees(same: boolean, url: string, segment: string): void;
   /** What a certificate says that names itself, if it is valid. The peer that showed it is dropped for one that no honest peer shows. */
-  judge(peer: Pick<Peer, 'drop'>, raw: Uint8Array): Promise<Certificate | undefined>;
+  judge(peer: Pick<Peer, 'drop'> | undefined, raw: Uint8Array): Promise<Certificate | undefined>;
   revoke(list: Revocation[]): void;
   /** Whether an entry of a list would verify if its signature is right. */
   counts(c: Certificate): boolean;
@@ -253,7 +253,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
 
     async judge(peer, raw) {
       const { valid, lies } = await judge(raw);
-      if (lies) peer.drop('protocol-error', byeProtocolError, true);
+      if (lies) peer?.drop('protocol-error', byeProtocolError, true);
       return valid;
     },
 

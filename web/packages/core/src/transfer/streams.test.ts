@@ -1,0 +1,67 @@
+import { expect, it } from 'vitest';
+import type { SegmentRequest } from '../ports.ts';
+import { encodeParts } from '../protocol/parts.ts';
+import { createStats } from '../stats/stats.ts';
+import { FakeClock, settle } from '../testing/clock.ts';
+import { createLine } from './line.ts';
+import type { Peer } from './ports.ts';
+import type { Shared } from './shared.ts';
+import { createStreams, type StreamsHost } from './streams.ts';
+
+const id = (n: number) => n.toString(16).padStart(2, '0').repeat(16);
+const [playlist, part] = ['https://cdn/live/index.m3u8', 'https://cdn/live/1.0.m4s'];
+const ids: Record<string, string> = { [playlist]: id(1), [part]: id(2) };
+
+/** A page that plays a stream. Nothing of the origin comes. */
+const setUp = async () => {
+  const clock = new FakeClock();
+  const judged: Uint8Array[] = [];
+  const byId = new Map<string, Peer>();
+  const shared = {
+    clock,
+    stats: createStats(),
+    line: { ...createLine(clock), fetch: () => new Promise(() => {}) },
+    segments: { nameOf: ({ url }: { url: string }) => url, idOf: async (name: string) => ids[name] },
+    peers: { byId },
+    off: null,
+    stopped: false,
+    nowUs: () => 0,
+    settled() {},
+  };
+  const host = {
+    self: () => id(9),
+    uploads: () => true,
+    capped: () => 0,
+    verification: {
+      async judge(_peer: unknown, raw: Uint8Array) {
+        judged.push(raw);
+        return undefined;
+      },
+      agrees() {},
+    },
+    certificates: { wanted: () => false, giveUp() {} },
+    freshness: { dated: () => false, looked() {} },
+  };
+  const streams = createStreams(shared as unknown as Shared, host as unknown as StreamsHost);
+  const ref = { url: part, durationMs: 500, sequence: 1, index: 0 };
+  const request = { url: part, playlist, durationMs: 500, bitrate: 1e6, adaptive: false, deadlineMs: () => 5_000 };
+  streams
+    .load({ ...request, part: { ...ref, listed: () => [ref] } } as unknown as SegmentRequest)
+    .result.catch(() => {});
+  await settle();
+  return { streams, byId, judged };
+};
+
+// Others may have told the same, and are asked for it no more.
+it.each([true, false])('a certificate is verified, also if the peer that told it first is gone: %s', async (gone) => {
+  const { streams, byId, judged } = await setUp();
+  const seed = { link: { peer: id(3), role: 'seed' }, say() {} } as unknown as Peer;
+  byId.set(id(3), seed);
+  streams.linked(seed);
+  if (gone) byId.delete(id(3));
+  const certificate = new Uint8Array([1, 2, 3]);
+  streams.heard(seed, encodeParts({ type: 'part', stream: id(1), push: 0, turn: 256, certificate }));
+  await settle();
+  expect(judged).toEqual([certificate]);
+  streams.leaveAll();
+});
