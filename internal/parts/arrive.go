@@ -12,7 +12,7 @@ import (
 type state uint8
 
 const (
-	judging state = iota // its certificate is being verified
+	judging state = iota // its certificate is being verified, or waits until a turn is listed
 	good
 	refused // its data is of no use, and for a while no fault
 )
@@ -22,7 +22,7 @@ type push struct {
 	partID
 	id    uint32
 	state state
-	raw   []byte // its certificate, while it is being verified
+	raw   []byte // its certificate
 	got   []bool // pieces that have come whole
 	spare int    // bytes that came although it is refused
 }
@@ -47,7 +47,8 @@ func (l *link) announced(now int64, m peer.Part) {
 	n := l.node
 	s := n.streams[m.Stream]
 	left := s == nil && n.left[m.Stream] > now
-	if l.pushes[m.Push] != nil || l.knows(partID{m.Stream, m.Turn}) || !left && (s == nil || !l.seed && !l.sends(now, m.Stream)) {
+	sends := left || s != nil && (l.seed || l.sends(now, m.Stream))
+	if !sends || l.pushes[m.Push] != nil || l.knows(partID{m.Stream, m.Turn}) || len(m.Raw) > mostCertificate {
 		l.unsolicited(len(m.Raw))
 		return
 	}
@@ -60,18 +61,42 @@ func (l *link) announced(now int64, m peer.Part) {
 		if len(s.shelf.listed) > 0 {
 			l.unsolicited(len(m.Raw))
 		}
-		l.refuse(u)
-		return
-	}
-	p := s.shelf.part(m.Turn)
-	if p.content != nil && bytes.Equal(p.content.Raw, m.Raw) {
-		l.settle(now, u, true)
+		l.refuse(u, false)
 		return
 	}
 	u.raw = m.Raw
-	if !slices.ContainsFunc(p.judged, func(raw []byte) bool { return bytes.Equal(raw, m.Raw) }) {
-		p.judged = append(p.judged, m.Raw)
-		n.do(Verify{From: l.id, Stream: m.Stream, Turn: m.Turn, Raw: m.Raw})
+	switch p := s.shelf.parts[m.Turn]; {
+	case p != nil && p.content != nil && bytes.Equal(p.content.Raw, m.Raw):
+		l.settle(now, u, true, false)
+	case l.seed || slices.Contains(s.shelf.listed, m.Turn):
+		l.verify(s, u)
+	}
+}
+
+// verify has the certificate of a push verified, once for all peers that tell it.
+func (l *link) verify(s *Stream, u *push) {
+	p := s.shelf.part(u.turn)
+	if slices.ContainsFunc(p.judged, func(raw []byte) bool { return bytes.Equal(raw, u.raw) }) {
+		return
+	}
+	p.judged = append(p.judged, u.raw)
+	l.node.do(Verify{From: l.id, Stream: u.stream, Turn: u.turn, Raw: u.raw})
+}
+
+// claims has what viewers told at a turn be judged, since the own playlist lists it. What it has passed, it has not listed: that was no
+// part, unless the playlist went on by so much that parts of it were never seen.
+func claims(s *Stream, turn uint32, passed bool) {
+	for _, id := range s.node.order {
+		l := s.node.links[id]
+		for _, push := range l.pushed {
+			switch u := l.pushes[push]; {
+			case u.stream != s.id || u.state != judging:
+			case u.turn == turn:
+				l.verify(s, u)
+			case !s.shelf.near(u.turn):
+				l.refuse(u, passed)
+			}
+		}
 	}
 }
 
@@ -114,8 +139,10 @@ func (n *Node) judged(now int64, v Verify, c *Content) {
 	if s == nil {
 		return
 	}
+	lie := false
 	if p := s.shelf.parts[v.Turn]; p != nil {
 		p.judged = slices.DeleteFunc(p.judged, func(raw []byte) bool { return bytes.Equal(raw, v.Raw) })
+		lie = c != nil && p.named != (segment.ID{}) && p.named != c.Segment
 	}
 	ok := c != nil && s.certify(now, v.Turn, c)
 	for _, id := range n.order {
@@ -125,16 +152,16 @@ func (n *Node) judged(now int64, v Verify, c *Content) {
 			if u == nil || u.state != judging || u.partID != (partID{v.Stream, v.Turn}) || !bytes.Equal(u.raw, v.Raw) {
 				continue
 			}
-			l.settle(now, u, ok)
+			l.settle(now, u, ok, lie)
 		}
 	}
 	s.flush(now)
 }
 
 // settle takes what came of a push while its certificate was verified.
-func (l *link) settle(now int64, u *push, ok bool) {
-	if u.raw = nil; !ok {
-		l.refuse(u)
+func (l *link) settle(now int64, u *push, ok, lie bool) {
+	if !ok {
+		l.refuse(u, lie)
 		return
 	}
 	s := l.node.streams[u.stream]
@@ -147,7 +174,12 @@ func (l *link) settle(now int64, u *push, ok bool) {
 	}
 }
 
-func (l *link) refuse(u *push) {
+// refuse refuses a push. A viewer's at a turn which the own playlist does not have, or has for another part, is a lie: all of it is charged.
+func (l *link) refuse(u *push, lie bool) {
+	if lie && !l.seed {
+		l.unsolicited(len(u.raw))
+		u.spare = Backlog
+	}
 	u.state = refused
 	for _, m := range l.waited(u.id) {
 		l.drop(u, len(m.Payload))
@@ -185,7 +217,7 @@ func (n *Node) Data(now int64, from ID, m peer.Data) {
 	}
 }
 
-// keep has data wait for its certificate. A push of which none comes was not to be sent.
+// keep has data wait until its certificate is verified. A push of which none comes was not to be sent.
 func (l *link) keep(push uint32, m peer.Data) {
 	i := slices.IndexFunc(l.early, func(e *early) bool { return e.push == push })
 	if i < 0 {
@@ -206,7 +238,7 @@ func (l *link) keep(push uint32, m peer.Data) {
 	switch e.bytes += peer.Unsolicited(len(m.Payload)); {
 	case e.bytes > MaxPart:
 		l.unsolicited(len(m.Payload))
-	case kept+len(m.Payload) > Backlog || len(e.data) >= Backlog/1024:
+	case kept+len(m.Payload) > mostAhead || len(e.data) >= mostAhead/1024:
 		l.node.Counts.Dropped += int64(len(m.Payload))
 	default:
 		m.Payload = bytes.Clone(m.Payload)
@@ -214,7 +246,7 @@ func (l *link) keep(push uint32, m peer.Data) {
 	}
 }
 
-// drop counts data of a push that was refused: a certificate of another seed, or a turn that was wrong, is not the peer's fault.
+// drop counts data of a push that was refused: a certificate of another seed, or a seed's turn that was wrong, is not the peer's fault.
 func (l *link) drop(u *push, size int) {
 	l.node.Counts.Dropped += int64(size)
 	if u.spare += peer.Unsolicited(size); u.spare > Backlog {

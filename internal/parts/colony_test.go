@@ -68,6 +68,7 @@ type colony struct {
 	members map[ID]*member
 	order   []ID
 	edge    uint32
+	lists   int64 // how long after the seed viewers list a part
 }
 
 type member struct {
@@ -76,8 +77,11 @@ type member struct {
 	node    *Node
 	stream  *Stream
 	poison  bool          // it sends wrong bytes
+	mute    bool          // it tells no part
 	line    map[ID]int64  // until when the way to a peer is taken
 	blamed  map[Why]int64 // bytes, or times
+	charged map[ID]int64  // bytes that count as unsolicited
+	lies    int
 	banned  map[ID]bool
 	given   map[uint32]bool
 	peers   int // bytes of given parts that peers sent
@@ -112,7 +116,7 @@ func (c *colony) run(until int64) {
 }
 
 func newColony(t *testing.T, viewers int) *colony {
-	c := &colony{t: t, members: map[ID]*member{}}
+	c := &colony{t: t, members: map[ID]*member{}, lists: second / 50}
 	c.add(ID{0xff}, Config{Seed: true}, Settings{Part: partTime})
 	for i := range viewers {
 		c.add(ID{byte(i + 1)}, Config{}, Settings{Slots: 4, Part: partTime})
@@ -137,7 +141,7 @@ func newColony(t *testing.T, viewers int) *colony {
 
 func (c *colony) add(id ID, cfg Config, set Settings) {
 	cfg.Self = id
-	m := &member{c: c, id: id, node: New(cfg), line: map[ID]int64{}, blamed: map[Why]int64{}, banned: map[ID]bool{}, given: map[uint32]bool{}}
+	m := &member{c: c, id: id, node: New(cfg), line: map[ID]int64{}, blamed: map[Why]int64{}, charged: map[ID]int64{}, banned: map[ID]bool{}, given: map[uint32]bool{}}
 	m.stream = m.node.Follow(0, stream1, set)
 	c.members[id] = m
 	c.order = append(c.order, id)
@@ -169,7 +173,7 @@ func (c *colony) publish() {
 			if m == seed {
 				continue
 			}
-			c.after(second/50, func() {
+			c.after(c.lists, func() {
 				m.stream.Listed(c.now, turn, id, len(data))
 				m.stream.Ask(c.now, turn, Wanted{Deadline: c.now + 3*partTime, RTT: second / 20, Rate: 2_000_000})
 				m.run()
@@ -200,6 +204,9 @@ func (m *member) act(a Act) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
+		if _, is := msg.(peer.Part); is && m.mute {
+			return
+		}
 		m.send(a.To, 20_000, func(to *member) { to.node.Heard(c.now, m.id, msg) })
 	case Push:
 		m.push(a)
@@ -221,7 +228,10 @@ func (m *member) act(a Act) {
 		m.ready(a.Turn)
 	case Blame:
 		m.blamed[a.Why] += int64(max(1, a.Bytes))
-		if a.Why == BadPiece && !m.banned[a.From] {
+		if a.Why == Unsolicited {
+			m.charged[a.From] += int64(peer.Unsolicited(a.Bytes))
+		}
+		if (a.Why == BadPiece || m.charged[a.From] > peer.MaxUnsolicited) && !m.banned[a.From] {
 			m.banned[a.From] = true
 			m.node.Gone(c.now, a.From)
 			c.members[a.From].banned[m.id] = true

@@ -86,7 +86,7 @@ func bounded(t *testing.T, r *rig) {
 			}
 		}
 		if len(l.pushes) > mostPushes || len(l.pushes) != len(l.pushed) || len(l.out.told) > mostPushes || len(l.out.told) != len(l.out.tells) ||
-			len(l.early) > mostEarly || early > Backlog || len(l.open) > mostOpen || len(l.follows) > MaxStreams || len(l.held) > MaxStreams ||
+			len(l.early) > mostEarly || early > mostAhead || len(l.open) > mostOpen || len(l.follows) > MaxStreams || len(l.held) > MaxStreams ||
 			len(l.subscribed) > stripes*MaxStreams || len(l.out.handed) > mostHanded || l.out.waits > Backlog+MaxPart {
 			t.Fatalf("%d pushes of %d, %d told of %d, %d early of %d bytes, %d open, %d follows, %d held, %d subscribed, %d handed, %d wait",
 				len(l.pushes), len(l.pushed), len(l.out.told), len(l.out.tells), len(l.early), early, len(l.open), len(l.follows), len(l.held),

@@ -21,6 +21,9 @@ type Stream struct {
 
 const stripes = peer.Stripes
 
+// leap is two segments: where the playlist goes on by so many turns at once, parts of it may never be seen.
+const leap = 2 * turns
+
 func newStream(n *Node, id segment.ID, set Settings) *Stream {
 	cfg := mesh.Config{Self: n.cfg.Self, Stripes: stripes, Slots: set.Slots}
 	if n.cfg.Seed {
@@ -93,9 +96,10 @@ func (s *Stream) deliver(now int64, sends []mesh.Send) {
 func Trees(s *Stream) (hops, lost int) { return s.mesh.Trees() }
 
 // Listed says that the node's own playlist names a part: at a turn, with an ID, and a length in bytes if it says one. A peer's turn is a
-// claim, for the certificate signs the name only. So parts of peers are taken if they are near the latest listed one, and those that the
-// playlist contradicts are dropped.
+// claim, for the certificate signs the name only. A seed's is believed until the playlist contradicts it. A viewer's waits until the
+// playlist lists the turn, or a seed has told the same: it could take the place of what is true.
 func (s *Stream) Listed(now int64, turn uint32, id segment.ID, length int) {
+	passes := len(s.shelf.listed) > 0 && s.shelf.ahead(turn) < leap
 	if s.shelf.list(turn) {
 		s.shelf.evict(s.player.turn())
 	}
@@ -110,6 +114,7 @@ func (s *Stream) Listed(now int64, turn uint32, id segment.ID, length int) {
 	if p.named = id; p.length == 0 && length > 0 {
 		p.size(length)
 	}
+	claims(s, turn, passes)
 	s.player.look(now)
 }
 

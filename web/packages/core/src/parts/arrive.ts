@@ -12,8 +12,11 @@ import { backlog, type Content, maxPart, type Part } from './shelf.ts';
 import { type Owner, stripeIn } from './state.ts';
 import type { Stream } from './stream.ts';
 
-/** Pushes of a peer whose data may wait for their certificate. */
-const mostEarly = 2;
+/** Pushes of a peer whose data may wait to be judged, and how much of it, bytes. */
+const mostEarly = 16;
+const mostAhead = 4 * backlog;
+/** No part has a longer certificate, bytes. */
+const mostCertificate = 8192;
 /** Pieces of a peer that are there in part. */
 const mostOpen = 16;
 
@@ -24,7 +27,7 @@ export interface Receiver extends Owner {
   readonly left: Map<string, number>;
 }
 
-const unsolicited = (n: Receiver, l: Link, bytes: number): void =>
+const unsolicited = (n: Owner, l: Link, bytes: number): void =>
   n.do({ do: 'blame', from: l.id, why: 'unsolicited', bytes });
 
 /** Takes a push that a peer announces. A peer tells each part once, and only a seed tells those that did not subscribe. */
@@ -32,7 +35,8 @@ export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & {
   const { stream, turn, push, certificate: raw } = m;
   const s = n.streams.get(stream);
   const left = !s && (n.left.get(stream) ?? 0) > now;
-  if (l.pushes.has(push) || knows(l, stream, turn) || !(left || (s && (l.seed || l.sends(now, stream))))) {
+  const sends = left || (s && (l.seed || l.sends(now, stream)));
+  if (l.pushes.has(push) || knows(l, stream, turn) || !sends || raw.length > mostCertificate) {
     unsolicited(n, l, raw.length);
     return;
   }
@@ -46,16 +50,37 @@ export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & {
     refuse(n, l, u);
     return;
   }
-  const p = s.shelf.part(turn);
-  if (p.content && sameBytes(p.content.raw, raw)) {
-    settle(n, now, l, u, true);
-    return;
-  }
   u.raw = raw;
-  if (p.judged.some((other) => sameBytes(other, raw))) return;
-  p.judged.push(raw);
-  n.do({ do: 'verify', from: l.id, stream, turn, raw });
+  const content = s.shelf.parts.get(turn)?.content;
+  if (content && sameBytes(content.raw, raw)) settle(n, now, l, u, true);
+  else if (l.seed || s.shelf.listed.includes(turn)) verify(s, l, u);
 };
+
+/** Has the certificate of a push verified, once for all peers that tell it. */
+const verify = ({ id, owner, shelf }: Stream, l: Link, { turn, raw }: Push): void => {
+  const { judged } = shelf.part(turn);
+  if (judged.some((other) => sameBytes(other, raw!))) return;
+  judged.push(raw!);
+  owner.do({ do: 'verify', from: l.id, stream: id, turn, raw: raw! });
+};
+
+/** Does something with the pushes of a stream that are not judged yet. */
+const judging = (n: Owner, stream: string, what: (l: Link, u: Push) => void): void => {
+  for (const id of n.order()) {
+    const l = n.links.get(id)!;
+    for (const u of l.pushes.values()) if (u.stream === stream && u.state === 'judging') what(l, u);
+  }
+};
+
+/**
+ * Has what viewers told at a turn be judged, since the own playlist lists it. What it has passed, it has not listed: that was no part,
+ * unless the playlist went on by so much that parts of it were never seen.
+ */
+export const claims = (s: Stream, turn: number, passed: boolean): void =>
+  judging(s.owner, s.id, (l, u) => {
+    if (u.turn === turn) verify(s, l, u);
+    else if (!s.shelf.near(u.turn)) refuse(s.owner, l, u, passed);
+  });
 
 /** Whether the peer has told a part. It may tell it once more if the first was refused. */
 const knows = (l: Link, stream: string, turn: number): boolean => {
@@ -80,22 +105,18 @@ export const judged = (n: Receiver, now: number, v: Verify, c: Content | undefin
   if (!s) return;
   const p = s.shelf.parts.get(v.turn);
   if (p) p.judged = p.judged.filter((raw) => !sameBytes(raw, v.raw));
+  const lie = c && (p?.named ?? c.segment) !== c.segment;
   const ok = !!c && s.certified(now, v.turn, c);
-  for (const id of n.order()) {
-    const l = n.links.get(id)!;
-    for (const u of [...l.pushes.values()]) {
-      if (u.state !== 'judging' || u.stream !== v.stream || u.turn !== v.turn || !sameBytes(u.raw!, v.raw)) continue;
-      settle(n, now, l, u, ok);
-    }
-  }
+  judging(n, s.id, (l, u) => {
+    if (u.turn === v.turn && sameBytes(u.raw!, v.raw)) settle(n, now, l, u, ok, lie);
+  });
   s.flush(now);
 };
 
 /** Takes what came of a push while its certificate was verified. */
-const settle = (n: Receiver, now: number, l: Link, u: Push, ok: boolean): void => {
-  u.raw = undefined;
+const settle = (n: Receiver, now: number, l: Link, u: Push, ok: boolean, lie?: boolean): void => {
   if (!ok) {
-    refuse(n, l, u);
+    refuse(n, l, u, lie);
     return;
   }
   u.state = 'good';
@@ -103,7 +124,12 @@ const settle = (n: Receiver, now: number, l: Link, u: Push, ok: boolean): void =
   for (const m of waited(l, u.id)) take(n, now, l, u, m);
 };
 
-const refuse = (n: Receiver, l: Link, u: Push): void => {
+/** Refuses a push. A viewer's at a turn which the own playlist does not have, or has for another part, is a lie: all of it is charged. */
+const refuse = (n: Owner, l: Link, u: Push, lie?: boolean): void => {
+  if (lie && !l.seed) {
+    unsolicited(n, l, u.raw!.length);
+    u.spare = backlog;
+  }
   u.state = 'refused';
   for (const m of waited(l, u.id)) drop(n, l, u, m.payload.length);
 };
@@ -125,7 +151,7 @@ export const arrives = (n: Receiver, now: number, l: Link, m: DataMessage): void
   else take(n, now, l, u, m);
 };
 
-/** Has data wait for its certificate. A push of which none comes was not to be sent. */
+/** Has data wait until its certificate is verified. A push of which none comes was not to be sent. */
 const keep = (n: Receiver, l: Link, push: number, m: DataMessage): void => {
   const bytes = m.payload.length;
   let e = l.early.find((other) => other.push === push);
@@ -137,12 +163,12 @@ const keep = (n: Receiver, l: Link, push: number, m: DataMessage): void => {
   const waits = l.early.flatMap((other) => other.data).reduce((sum, d) => sum + d.payload.length, 0);
   e.bytes += unsolicitedCost(bytes);
   if (e.bytes > maxPart) unsolicited(n, l, bytes);
-  else if (waits + bytes > backlog || e.data.length >= backlog / 1024) n.counts.dropped += bytes;
+  else if (waits + bytes > mostAhead || e.data.length >= mostAhead / 1024) n.counts.dropped += bytes;
   else e.data.push({ ...m, payload: m.payload.slice() });
 };
 
-/** Counts data of a push that was refused: a certificate of another seed, or a turn that was wrong, is not the peer's fault. */
-const drop = (n: Receiver, l: Link, u: Push, bytes: number): void => {
+/** Counts data of a push that was refused: a certificate of another seed, or a seed's turn that was wrong, is not the peer's fault. */
+const drop = (n: Owner, l: Link, u: Push, bytes: number): void => {
   n.counts.dropped += bytes;
   u.spare += unsolicitedCost(bytes);
   if (u.spare > backlog) unsolicited(n, l, bytes);

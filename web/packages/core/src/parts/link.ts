@@ -15,10 +15,10 @@ export interface Push {
   stream: string;
   turn: number;
   id: number;
-  /** Its certificate is being verified; or its data is of no use, and for a while no fault. */
+  /** Its certificate is being verified, or waits until its turn is listed; or its data is of no use, and for a while no fault. */
   state: 'judging' | 'good' | 'refused';
-  /** Its certificate, while it is being verified. */
-  raw?: Uint8Array | undefined;
+  /** Its certificate. */
+  raw?: Uint8Array;
   /** Pieces that have come whole. */
   got: Set<number>;
   /** Bytes that came although it is refused. */

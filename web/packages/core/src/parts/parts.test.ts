@@ -65,8 +65,8 @@ const bounds = (l: Link): [number, number][] => {
   return [
     [l.pushes.size, mostPushes],
     [l.out.told.size, mostPushes],
-    [l.early.length, 2],
-    [sum(l.early.flatMap((e) => e.data.map((d) => d.payload))), backlog],
+    [l.early.length, 16],
+    [sum(l.early.flatMap((e) => e.data.map((d) => d.payload))), 4 * backlog],
     [l.open.length, 16],
     [l.follows.size, maxStreams],
     [l.held.size, maxStreams],

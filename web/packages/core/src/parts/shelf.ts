@@ -12,7 +12,7 @@ export const ahead = 8;
 export const turns = 256;
 /** The longest part that is taken and pushed, bytes. The origin sends longer ones. */
 export const maxPart = 2 << 20;
-/** How much may wait for a child, and how much of a link's data may wait for certificates, bytes. */
+/** How much may wait for a child, and how much of a push that was refused is no fault, bytes. */
 export const backlog = 128 << 10;
 /** How many streams a peer may follow. */
 export const maxStreams = 8;
@@ -102,7 +102,7 @@ export class Shelf {
   }
 
   /** How far a turn is ahead of the latest listed one. Turns wrap. */
-  private ahead(turn: number): number {
+  ahead(turn: number): number {
     return (turn - this.listed.at(-1)!) | 0;
   }
 

@@ -5,12 +5,16 @@ import type { Send } from '../mesh/place.ts';
 import { stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 import type { Check } from './act.ts';
+import { claims } from './arrive.ts';
 import { keyOf } from './link.ts';
 import { late, seeded, vouches } from './packager.ts';
 import { hold, look } from './player.ts';
 import { heads, push } from './push.ts';
 import { type Content, maxPart, type Part, Shelf, sameContent, size } from './shelf.ts';
 import { type Owner, type Packager, type Settings, type State, stripeIn, type Wanted } from './state.ts';
+
+/** Turns, two segments: where the playlist goes on by so much at once, parts of it may never be seen. */
+const leap = 512;
 
 export class Stream implements State {
   readonly mesh: Mesh;
@@ -68,10 +72,11 @@ export class Stream implements State {
 
   /**
    * The node's own playlist names a part: at a turn, with an ID, and a length in bytes if it says one. A peer's turn is a claim, for the
-   * certificate signs the name only. So parts of peers are taken if they are near the latest listed one, and those that the playlist
-   * contradicts are dropped.
+   * certificate signs the name only. A seed's is believed until the playlist contradicts it. A viewer's waits until the playlist lists
+   * the turn, or a seed has told the same: it could take the place of what is true.
    */
   listed(now: number, turn: number, id: string, length: number): void {
+    const passes = this.shelf.ahead(turn) < leap;
     if (this.shelf.list(turn)) this.shelf.evict(this.asked?.turn);
     if (!this.shelf.near(turn)) return;
     let p = this.shelf.part(turn);
@@ -82,6 +87,7 @@ export class Stream implements State {
     }
     p.named = id;
     if (p.length === 0 && length > 0) size(p, length);
+    claims(this, turn, passes);
     look(this, now);
   }
 

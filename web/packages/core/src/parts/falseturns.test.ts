@@ -1,0 +1,87 @@
+import { expect, it } from 'vitest';
+import { pushedId } from '../protocol/parts.ts';
+import { pieceCount, pieceLength } from '../segment/segment.ts';
+import type { Act } from './act.ts';
+import { Node } from './parts.ts';
+import { kept, turns } from './shelf.ts';
+
+const id = (n: number) => n.toString(16).padStart(2, '0').padEnd(32, '0');
+const [seed, other, third, stream] = [id(0xff), id(2), id(3), id(1)];
+const length = 60_000;
+/** What certifies part n, wherever it is told. */
+const raw = (n: number) => new Uint8Array([n]);
+
+/** A viewer whose playlist lists part 0, with a seed and two other viewers; it subscribes to those of them that feed its stripes. */
+const setUp = (feed: string[]) => {
+  const node = new Node(id(1));
+  for (const peer of [seed, other, third]) node.linked(peer, peer === seed);
+  const s = node.follow(0, stream, { slots: 8, part: 500_000 });
+  for (const peer of [seed, other, third]) node.heard(0, peer, { type: 'follow', stream, on: true });
+  const list = (turn: number) => s.listed(1, turn, id(100 + turn), length);
+  list(0);
+  for (const [stripe, to] of feed.entries())
+    node.heard(1, to, { type: 'place', stream, stripe, rank: 0, path: [to], room: 4, least: 255 });
+  const tells = (from: string, push: number, turn: number, of: number) =>
+    node.heard(2, from, { type: 'part', stream, push, turn, certificate: raw(of) });
+  const sends = (from: string, push: number, piece: number) => {
+    const payload = new Uint8Array(pieceLength(length, piece));
+    node.data(2, from, { type: 'data', request: pushedId(push, piece), offset: 0, sentAt: 0, payload });
+  };
+  /** Answers what is asked, and returns all that was to be done. */
+  const settle = () => {
+    const all: Act[] = [];
+    for (let acts = node.take(); acts.length; acts = node.take())
+      for (const a of acts) {
+        all.push(a);
+        const digests = new Uint8Array(32 * pieceCount(length));
+        if (a.do === 'verify')
+          node.certified(2, a, { segment: id(100 + a.raw[0]!), length, digests, raw: a.raw, alg: 1 });
+        if (a.do === 'check') node.checked(2, a, true);
+      }
+    return all;
+  };
+  settle();
+  return { node, s, list, tells, sends, settle };
+};
+
+const blamed = (acts: Act[]) => acts.flatMap((a) => (a.do === 'blame' ? [a] : []));
+
+it.each([seed, third])('a false turn takes no place of the part that %s tells there', (honest) => {
+  const { s, list, tells, settle } = setUp([other, third, other, third]);
+  for (let i = 0; i < kept; i++) tells(other, i, 1 + i, 100 + i);
+  const acts = settle();
+  tells(honest, 0, 1, 1);
+  acts.push(...settle());
+  list(1);
+  acts.push(...settle());
+  expect(s.shelf.parts.get(1)).toMatchObject({ named: id(101), content: { segment: id(101) } });
+  expect(blamed(acts)).toMatchObject([{ from: other, why: 'unsolicited' }]);
+});
+
+it.each([
+  ['is not listed', 1, [], false, 0],
+  ['is listed', 1, [1], true, 0],
+  ['is listed as another', 2, [1], false, 16_384],
+  ['is passed', 1, [2], false, 16_384],
+  ['is passed by a leap', 1, [3 * turns], false, 0],
+])('what a viewer tells at a turn that %s', (_what, of, lists, takes, charged) => {
+  const { s, list, tells, sends, settle } = setUp([other, other, other, other]);
+  tells(other, 0, 1, of);
+  sends(other, 0, 0);
+  expect(settle()).toEqual([]);
+  for (const turn of lists) list(turn);
+  const bytes = blamed(settle()).reduce((sum, a) => sum + a.bytes, 0);
+  expect(!!s.shelf.parts.get(1)?.pieces[0]?.data).toBe(takes);
+  expect(charged ? bytes >= charged : !bytes).toBe(true);
+});
+
+it.each([
+  [seed, other],
+  [other, seed],
+])('what a seed has told a viewer may tell before it is listed: %s, %s', (...both) => {
+  const { s, tells, sends, settle } = setUp([other, other, other, other]);
+  for (const from of both) tells(from, 0, 1, 1);
+  sends(other, 0, 0);
+  expect(blamed(settle())).toEqual([]);
+  expect(s.shelf.parts.get(1)!.pieces[0]!.data).toBeDefined();
+});
