@@ -91,7 +91,7 @@ e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, fo
 	@scripts/need chromium firefox ip unshare openssl python3
 	web/apps/e2e/run
 
-e2e-players: build film ## startup and choice of renditions of dash.js and Video.js, too, with Leeway and without (root; a quarter of an hour)
+e2e-players: build film ## startup and choice of renditions of every player, with Leeway and without (root; a quarter of an hour)
 	@scripts/need chromium ip unshare
 	@build/leeway film --cmaf >/dev/null
 	LEEWAY_E2E_PLAYERS=all web/apps/e2e/run src/startup.test.ts src/bitrate.test.ts

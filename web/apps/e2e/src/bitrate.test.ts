@@ -199,7 +199,7 @@ const choices: Choice[] = [
       [1_700_000, 3_200_000],
     ],
   },
-  // dash.js goes up to what fits into 0.9 of its estimate, Video.js to what fits into 1/1.2.
+  // dash.js goes up to what fits into 0.9 of its estimate, Shaka to what fits into 0.85, Video.js to what fits into 1/1.2.
   ...(everyPlayer
     ? [
         {
@@ -207,6 +207,7 @@ const choices: Choice[] = [
           options: { player: 'dashjs', manifest: '/cmaf/master.mpd', order: 'after' },
           rates: [[1_500_000, 3_200_000]],
         } as Choice,
+        { name: 'bitrate-shaka', options: { player: 'shaka' }, rates: [[1_500_000, 3_200_000]] } as Choice,
         // On the first of these Video.js gives up its first segment, which is of the best rendition, and on the second it does not. On
         // 3.2 Mbit/s that is decided by a single lost packet (docs/conformance.md).
         { name: 'bitrate-videojs', options: { player: 'videojs' }, rates: [[1_700_000, 4_000_000]] } as Choice,
