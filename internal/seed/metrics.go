@@ -50,6 +50,9 @@ var (
 	mFresh = &metric.Def{Name: "leeway_seed_live_certificate_seconds", Kind: metric.Histogram, Labels: []metric.Label{metric.Site()},
 		Help:    "From the publication of a segment at the edge of a live stream, by the stream's clock, to its certificate",
 		Buckets: []float64{0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 10, 20}}
+	mHeld = &metric.Def{Name: "leeway_seed_live_held_seconds", Kind: metric.Histogram, Labels: []metric.Label{metric.Site()},
+		Help:    "From the publication of a segment of a live stream, by the stream's clock, until a linked viewer said that it holds all of it",
+		Buckets: mFresh.Buckets}
 	mContradictions = &metric.Def{Name: "leeway_seed_contradictions_total", Help: "Origin bytes that differ from what is certified still, by the seed or by a packager", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site()}}
 	mRequests = &metric.Def{Name: "leeway_seed_requests_total", Help: "Requests for pieces by how they ended", Kind: metric.Counter,
@@ -162,7 +165,7 @@ func DroppedChecks(sink metric.Sink) func(budget string) {
 // Metrics lists what a seed counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mResting, mRests, mSent, mOriginBytes, mOriginRequests, mCertificates, mFresh, mContradictions, mRequests,
+		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mResting, mRests, mSent, mOriginBytes, mOriginRequests, mCertificates, mFresh, mHeld, mContradictions, mRequests,
 		mPlaylists, mLists, mPlaylistRefusals, mIndexBytes, mIndexEvictions, mStoreBytes, mEvictions, mDiskRead, mCorrupt, mRefusals, mSocket, mSignals, mCandidates, mChecks, mClosed, mOverruns,
 		mFleet, mFetches, mWarm,
 		mPartStreams, mParts, mPartLag, mPartShed,

@@ -29,9 +29,11 @@ const (
 )
 
 // A segment of a live stream is at the edge while fewer than atTheEdge follow it, which is where players begin. The certificate of one
-// that is older than mostFresh says nothing of its publication.
+// that is older than mostFresh says nothing of its publication. A player that has a segment later than when stillLive follow it has stalled, or has
+// gone back.
 const (
 	atTheEdge = 3
+	stillLive = 2 * atTheEdge
 	mostFresh = time.Minute
 )
 
@@ -298,14 +300,33 @@ func (s *supply) signPart(r request, under standing, asked time.Time, got *Fetch
 }
 
 // observeFreshness counts how long after its publication a segment at the edge of a live stream has a certificate. Further back viewers ask late,
-// and the time would be theirs. Streams that were made at another time than they are shown say nothing.
+// and the time would be theirs.
 func (s *supply) observeFreshness(r request) {
-	if r.ref.seg.Made == 0 || len(r.title.following(r.ref, atTheEdge)) == atTheEdge {
+	if took, is := s.fresh(r.title, r.ref, atTheEdge); is {
+		s.sink.Observe(mFresh, took.Seconds(), r.title.site.name)
+	}
+}
+
+// observeHeld counts how long after its publication a viewer says that it holds a segment of a live stream. A viewer that was linked later than
+// it was published begins with it: the time would be that of its coming.
+func (s *supply) observeHeld(t *title, id segment.ID, linked time.Time) {
+	r := t.lookup(id)
+	if r == nil || linked.After(time.UnixMilli(r.seg.Made)) {
 		return
 	}
-	if took := s.now().Sub(time.UnixMilli(r.ref.seg.Made)); took > -time.Second && took < mostFresh {
-		s.sink.Observe(mFresh, max(0, took).Seconds(), r.title.site.name)
+	if took, is := s.fresh(t, r, stillLive); is {
+		s.sink.Observe(mHeld, took.Seconds(), t.site.name)
 	}
+}
+
+// fresh is how long ago a segment that fewer than so many follow was published, by the stream's clock; false: that is not known. Streams that
+// were made at another time than they are shown say nothing.
+func (s *supply) fresh(t *title, r *ref, followers int) (time.Duration, bool) {
+	if r.seg.Made == 0 || len(t.following(r, followers)) == followers {
+		return 0, false
+	}
+	took := s.now().Sub(time.UnixMilli(r.seg.Made))
+	return max(0, took), took > -time.Second && took < mostFresh
 }
 
 func (s *supply) keep(h *held) {

@@ -31,6 +31,7 @@ type viewerLink struct {
 	cancel context.CancelFunc
 
 	path        atomic.Pointer[transfer.Path]
+	opened      atomic.Int64 // when it opened: ms since the Unix epoch
 	used        atomic.Int64 // when it last asked for something, or was sent it: ns since the Unix epoch
 	unsolicited atomic.Int64 // what it sent unasked, as peer.Unsolicited counts it
 
@@ -180,6 +181,7 @@ func (v *viewerLink) Open() {
 		l.budgets.leave(account) // it has ended: a link that was not answered cannot open, for the viewer needs the answer
 		return
 	}
+	v.opened.Store(l.now().UnixMilli())
 	l.count()
 	l.reach.reached()
 	if session, _ := v.conn.parts(); session != nil {
@@ -268,6 +270,8 @@ func (v *viewerLink) Message(m peer.Message) error {
 		return nil
 	}
 	switch m := m.(type) {
+	case peer.Have:
+		v.has(m.Entries)
 	case peer.CertificateRequest:
 		v.showing.wanted(m.Segments)
 	case peer.Request:
@@ -277,7 +281,16 @@ func (v *viewerLink) Message(m peer.Message) error {
 	case peer.Promote:
 		upload.Promote(m)
 	}
-	return nil // haves, certificates and rejects of viewers are nothing to a seed
+	return nil // certificates and rejects of viewers are nothing to a seed
+}
+
+// has counts how late a viewer holds what is new of a live stream. It is believed for nothing else.
+func (v *viewerLink) has(entries []peer.HaveEntry) {
+	for _, e := range entries {
+		if e.State == peer.HoldsComplete {
+			v.all.supply.observeHeld(v.title, e.Segment, time.UnixMilli(v.opened.Load()))
+		}
+	}
 }
 
 // Piece implements transfer.Handler. A seed asks viewers for nothing, so all data is unsolicited.

@@ -147,7 +147,7 @@ func (e *engine) withdrawn(s *seg) {
 
 func (e *engine) announce(id string) {
 	if e.host.uploads() {
-		e.peers.announce(id)
+		e.peers.announce(id, false)
 	}
 }
 
@@ -246,8 +246,11 @@ func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) 
 		}
 		e.peers.outdone(s, n)
 	}
-	e.announce(s.id)
-	if e.store.get(s.id).complete() {
+	whole := e.store.get(s.id).complete()
+	if e.host.uploads() {
+		e.peers.announce(s.id, whole && e.view.live)
+	}
+	if whole {
 		e.loads.finish(s)
 	}
 	e.changed()

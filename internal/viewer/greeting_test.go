@@ -2,7 +2,9 @@ package viewer
 
 import (
 	"testing"
+	"time"
 
+	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -79,5 +81,36 @@ func TestAnAnswerSaysWhatFits(t *testing.T) {
 	r.uploads = false
 	if said, held = r.greeting.first(&noted{}, nil); len(said) != 1 || held != nil || r.greeting.hello(&noted{}).Flags != peer.NoUpload {
 		t.Errorf("%d messages of a viewer that gives nothing", len(said))
+	}
+}
+
+// TestASeedIsToldOfWholeSegmentsOfLiveStreamsAlone, once each: it asks no viewer, and counts how late viewers have them.
+func TestASeedIsToldOfWholeSegmentsOfLiveStreamsAlone(t *testing.T) {
+	data := media(2)
+	for _, live := range []bool{true, false} {
+		for _, uploads := range []bool{true, false} {
+			r := newRig(t)
+			r.uploads = uploads
+			seed, other := r.peer(2, schedule.Seed, peer.OnDemand), r.peer(3, schedule.Viewer, 0)
+			s := r.segment(0, data)
+			r.waits(s, time.Minute)
+			r.view.asked(request{live: live, deadline: func() time.Duration { return time.Minute }})
+			r.piece(other, s, 0, pieceOf(data, 0))
+			if said := of[peer.Have](seed); len(said) != 0 {
+				t.Errorf("live %v: a seed is told of a part: %+v", live, said)
+			}
+			r.piece(other, s, 1, pieceOf(data, 1))
+			r.w.run(time.Second)
+			said := of[peer.Have](seed)
+			if !live || !uploads {
+				if len(said) != 0 {
+					t.Errorf("live %v, uploads %v: a seed is told %+v", live, uploads, said)
+				}
+				continue
+			}
+			if len(said) != 1 || len(said[0].Entries) != 1 || said[0].Entries[0].Segment != s.key || said[0].Entries[0].State != peer.HoldsComplete {
+				t.Errorf("a seed is told %+v", said)
+			}
+		}
 	}
 }

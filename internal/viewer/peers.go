@@ -49,10 +49,10 @@ func (p *peers) linked() map[string]int {
 	return out
 }
 
-// announce tells what is held of a segment.
-func (p *peers) announce(id string) {
+// announce tells what is held of a segment. whole: it is of a live stream, and its last piece has come.
+func (p *peers) announce(id string, whole bool) {
 	for _, r := range p.inOrder() {
-		r.announce(id)
+		r.announce(id, whole)
 	}
 }
 

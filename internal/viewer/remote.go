@@ -247,10 +247,17 @@ func (s served) Piece(id segment.ID, n int) ([]byte, transfer.Refusal) {
 	return nil, transfer.Refuse(peer.RejectNotHeld)
 }
 
-// announce tells the peer what is held of a segment. Seeds ask no viewer.
-func (r *remote) announce(id string) {
-	if r.ready && !r.gone && r.role != schedule.Seed {
+// announce tells the peer what is held of a segment. Seeds ask no viewer. They count how long after its publication viewers have what is
+// whole of a live stream.
+func (r *remote) announce(id string, whole bool) {
+	switch {
+	case !r.ready || r.gone:
+	case r.role != schedule.Seed:
 		r.announcer.tell(id)
+	case whole:
+		if entry, ok := r.e.greeting.announcement(id); ok {
+			r.session.Send(peer.Have{Entries: []peer.HaveEntry{entry}})
+		}
 	}
 }
 

@@ -90,6 +90,13 @@ var delivery = board{
 					{expr: `histogram_quantile(0.5, sum by (le, variant) (rate(leeway_viewer_live_lag_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "{{variant}} p50", rare: true},
 					{expr: `histogram_quantile(0.95, sum by (le, variant) (rate(leeway_viewer_live_lag_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "{{variant}} p95", rare: true},
 				}},
+			{title: "From publication to viewers", unit: units.Seconds,
+				about: "From when a segment of a live stream was there, by the stream's clock, to its certificate (95th percentile), and until viewers that are linked to a seed said that they hold all of it: the median, and the 99th percentile, which is the last of a hundred. By the seeds' clocks. p99 below three segments: the last viewer has it before it is played. Near three segments: viewers are about to stall; look at the certificates if they are late as well, otherwise at uplinks and at the seeds' rate. Viewers that do not upload say nothing. Empty without live HLS that says the time.",
+				series: []series{
+					{expr: `histogram_quantile(0.95, sum by (le) (rate(leeway_seed_live_certificate_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "certificate p95", rare: true},
+					{expr: `histogram_quantile(0.5, sum by (le) (rate(leeway_seed_live_held_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "viewers p50", rare: true},
+					{expr: `histogram_quantile(0.99, sum by (le) (rate(leeway_seed_live_held_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "viewers p99", rare: true},
+				}},
 			{title: "Switches of rendition", unit: units.Number,
 				about:  "In an hour of play. More than in the control group: the estimate of capacity is unsteady.",
 				series: []series{{expr: `3600 * sum by (variant) (rate(leeway_viewer_switches_total{site=~"$site"}[$__rate_interval])) / sum by (variant) (rate(leeway_viewer_played_seconds_total{site=~"$site"}[$__rate_interval]))`, legend: "{{variant}}"}}},

@@ -120,8 +120,9 @@ export const createEngine = (deps: EngineDeps): Engine => {
       peers.outdone(s, [n, n + 1]);
       for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
     }
-    announce(s.id);
-    if (complete(cache.get(s.id))) loads.finish(s);
+    const whole = complete(cache.get(s.id));
+    peers.announce(s.id, whole && view.live());
+    if (whole) loads.finish(s);
     changed();
   };
 

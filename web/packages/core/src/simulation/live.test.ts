@@ -24,7 +24,7 @@ const phases = [
 /** Has five viewers watch a live stream, one of them behind a thin line. `live`: what players say of it. */
 const watch = async (live: boolean, phases: number[], slow: number) => {
   const film = new Film(40, segmentMs, segmentBytes);
-  const { world, network, viewer, viewers, run } = setUp(film, line);
+  const { world, network, seed, viewer, viewers, run } = setUp(film, line);
   const begunAt = world.now();
   const seen: ScheduleInput[] = [];
   for (const [n, phaseMs] of phases.entries()) {
@@ -38,7 +38,8 @@ const watch = async (live: boolean, phases: number[], slow: number) => {
     await run(segmentMs);
   }
   await run(50_000);
-  return { film, viewers, seen, last: viewers[slow]!.bytes(3) };
+  const told = seed.peers.map(({ holdings }) => Object.values(holdings.holds));
+  return { film, viewers, seen, told, last: viewers[slow]!.bytes(3) };
 };
 
 type Page = Awaited<ReturnType<typeof watch>>;
@@ -50,10 +51,11 @@ test('has most of it from the others: what is not published fills no buffer', as
   for (const slow of [4, 2]) {
     for (const each of phases) {
       const page = await watch(true, each, slow);
-      const { film, viewers, seen } = page;
+      const { film, viewers, seen, told } = page;
       expect(figures(viewers, film)).toMatchObject(fine);
       expect(viewers.map((v) => v.results.length).every((n) => n > 25)).toBe(true);
       expect(seen.filter(({ segments }) => segments.length).every(({ live }) => live)).toBe(true);
+      expect(told.every((held) => held.length > 20 && held.every((of) => of === 'complete'))).toBe(true);
       expect(share('origin', page)).toBeLessThan(0.1);
       fromPeers += share('peer', page) / 6;
     }
@@ -64,5 +66,6 @@ test('has most of it from the others: what is not published fills no buffer', as
 test('has it from the origin where it is taken for a film: no request waits with less than 10 s in hand', async () => {
   const taken = await watch(false, phases[0]!, 4);
   expect(taken.seen.some(({ live }) => live)).toBe(false);
+  expect(taken.told.flat()).toEqual([]);
   expect(share('origin', taken)).toBeGreaterThan(0.9);
 });

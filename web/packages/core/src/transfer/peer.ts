@@ -121,10 +121,11 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     sendIds(type, ids, reason) {
       inMessages(ids, (part) => send({ type, reason, ids: part } as Message));
     },
-    announce(segment) {
-      // Seeds ask no viewer.
-      if (!peer.ready || !open || link.role === 'seed') return;
-      announcer.tell(segment);
+    announce(segment, whole) {
+      if (!peer.ready || !open) return;
+      if (link.role !== 'seed') announcer.tell(segment);
+      // Seeds ask no viewer. They count how long after its publication viewers have a segment.
+      else if (whole) send({ type: 'have', entries: [greeting.announcement(segment)!] });
     },
     drop(reason, bye, ban = false) {
       if (!open) return;

@@ -253,7 +253,7 @@ it('a request for what is not held is rejected with its reason', () => {
   ]);
 });
 
-it('what is held is announced to all viewers while this side uploads', async () => {
+it('what is held is announced to all viewers while this side uploads, and to seeds what is whole of a live stream', async () => {
   const { clock, peers, can, cache, link } = setUp();
   const a = link(2);
   const b = link(4);
@@ -265,10 +265,15 @@ it('what is held is announced to all viewers while this side uploads', async () 
   peers.announce(id(11));
   for (const l of [a, b]) expect(l.take('have')).toMatchObject([{ entries: [{ segment: id(11), state: 2 }] }]);
   expect(seed.take('have')).toEqual([]);
+  peers.announce(id(11), true);
+  expect(seed.take('have')).toMatchObject([{ entries: [{ segment: id(11), state: 2 }] }]);
+  await clock.advance(100);
+  a.out.splice(0);
   can.upload = false;
-  peers.announce(segment);
+  peers.announce(segment, true);
   await clock.advance(100);
   expect(a.take('have')).toEqual([]);
+  expect(seed.take('have')).toEqual([]);
 });
 
 it('what is asked for of one segment is taken back at all peers, whole or from one piece to another', async () => {

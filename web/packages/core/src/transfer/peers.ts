@@ -94,8 +94,8 @@ export const createPeers = (shared: Shared, host: PeersHost): LinkedPeers => {
       if (role === 'viewer') said.moved(peer, 'in', path, bytes);
       emit('piece', { peer, role, direction: 'in', bytes, segment });
     },
-    announce(id) {
-      if (host.uploads()) for (const p of all()) p.announce(id);
+    announce(id, whole) {
+      if (host.uploads()) for (const p of all()) p.announce(id, whole);
     },
     cancel(s) {
       for (const p of all()) p.supply.cancel((d) => d.segment === s.id);

@@ -76,8 +76,8 @@ export interface Peer {
   ping(nonce?: number): void;
   /** A list of IDs in as many messages as it takes. */
   sendIds(type: 'cancel' | 'promote' | 'reject', ids: number[], reason?: number): void;
-  /** Announces what changed, at most every 50 ms. */
-  announce(segment: string): void;
+  /** Announces what changed, at most every 50 ms; to a seed only what is `whole` of a live stream. */
+  announce(segment: string, whole?: boolean): void;
   drop(reason: LinkCloseReason, bye: number, ban?: boolean): void;
 }
 
@@ -85,8 +85,8 @@ export interface Peer {
 export interface Peers {
   readonly byId: Map<string, Peer>;
   all(): Peer[];
-  /** Tells what is held of a segment. */
-  announce(id: string): void;
+  /** Tells what is held of a segment. `whole`: it is of a live stream, and its last piece has come. */
+  announce(id: string, whole?: boolean): void;
   /** So many verified bytes of a segment came from a peer, and are of use. */
   received(peer: Peer, bytes: number, segment: string): void;
   /** Takes back what is asked for of a segment. */

@@ -117,6 +117,8 @@ export const createView = (shared: Shared, { policy, ahead, listed, packaged }: 
   });
 
   return {
+    /** Whether what it asked for last is of a stream that goes on. */
+    live: () => live,
     /** The player asks for a segment: it says where the playhead is. */
     asked(request: SegmentRequest): void {
       ({ live } = request);
