@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Chromium } from './browser.ts';
 import { figures, median, round } from './figures.ts';
 import { lines } from './origin.ts';
 import { shape, unshape } from './shape.ts';
 import { Stack } from './stack.ts';
 import { pause, until, Viewer } from './viewer.ts';
 import type { PageOptions, Player, Told } from './watched.ts';
+import { figuresOf, stackFor, startBrowser } from './which.ts';
 
-let browser: Chromium;
+let browser: Awaited<ReturnType<typeof startBrowser>>;
 let stack: Stack;
 
 /** `make e2e-players`: every player that chooses by what the library tells it. */
@@ -16,9 +16,9 @@ const everyPlayer = process.env.LEEWAY_E2E_PLAYERS === 'all';
 const equal = process.env.LEEWAY_E2E_EQUAL === 'yes';
 
 beforeAll(async () => {
-  stack = await Stack.start();
+  stack = await Stack.start(stackFor);
   if (everyPlayer) stack.serveCMAF();
-  browser = await Chromium.start();
+  browser = await startBrowser();
 });
 afterAll(async () => {
   unshape();
@@ -218,11 +218,10 @@ const choices: Choice[] = [
 // The second try is for the machine: hls.js counts the start of its worker and the first segment's parsing as time of the
 // line. Beside two busy loops that is 50 to 300 ms, now and then 0.8 s; on 2.2 Mbit/s 260 ms cost the first choice, with
 // Leeway and without. A wrong law fails both tries.
-test.each(choices)('choice on shaped lines with peers: honest estimate, no worse picture: $name', { retry: 1 }, async ({
-  name,
-  options,
-  rates,
-}) => {
+test.each(choices)('choice on shaped lines with peers: honest estimate, no worse picture: $name', {
+  retry: 1,
+  timeout: 480_000,
+}, async ({ name, options, rates }) => {
   // Others watch already, on lines of their own, and hold the two renditions that the lines are about.
   const peers = await Promise.all(
     [1, 2].map((level) =>
@@ -237,7 +236,7 @@ test.each(choices)('choice on shaped lines with peers: honest estimate, no worse
   const sum = (of: (pair: Pair) => number) => all.reduce((total, pair) => total + of(pair), 0);
   const ratio = round(sum((p) => p.bitrate.with) / sum((p) => p.bitrate.without));
   const switches = { with: sum((p) => p.switches.with), without: sum((p) => p.switches.without) };
-  figures(name, { ratio, switches, halts: halts.splice(0), pairs: all });
+  figures(figuresOf(name), { ratio, switches, halts: halts.splice(0), pairs: all });
   for (const { line, seconds, estimate, bitrate, others, stalls } of all) {
     for (const kind of kinds) expect(seconds[kind], `film of the viewer ${kind} on ${line}`).toBeGreaterThan(3 * looks);
     // The first two looks still hold the player's own guess.
