@@ -73,33 +73,6 @@ func (l *link) announced(now int64, m peer.Part) {
 	}
 }
 
-// verify has the certificate of a push verified, once for all peers that tell it.
-func (l *link) verify(s *Stream, u *push) {
-	p := s.shelf.part(u.turn)
-	if slices.ContainsFunc(p.judged, func(raw []byte) bool { return bytes.Equal(raw, u.raw) }) {
-		return
-	}
-	p.judged = append(p.judged, u.raw)
-	l.node.do(Verify{From: l.id, Stream: u.stream, Turn: u.turn, Raw: u.raw})
-}
-
-// claims has what viewers told at a turn be judged, since the own playlist lists it. What it has passed, it has not listed: that was no
-// part, unless the playlist went on by so much that parts of it were never seen.
-func claims(s *Stream, turn uint32, passed bool) {
-	for _, id := range s.node.order {
-		l := s.node.links[id]
-		for _, push := range l.pushed {
-			switch u := l.pushes[push]; {
-			case u.stream != s.id || u.state != judging:
-			case u.turn == turn:
-				l.verify(s, u)
-			case !s.shelf.near(u.turn):
-				l.refuse(u, passed)
-			}
-		}
-	}
-}
-
 // knows says whether the peer has told a part. It may tell it once more if the first was refused.
 func (l *link) knows(key partID) bool {
 	times := 0
@@ -174,29 +147,6 @@ func (l *link) settle(now int64, u *push, ok, lie bool) {
 	}
 }
 
-// refuse refuses a push. A viewer's at a turn which the own playlist does not have, or has for another part, is a lie: all of it is charged.
-func (l *link) refuse(u *push, lie bool) {
-	if lie && !l.seed {
-		l.unsolicited(len(u.raw))
-		u.spare = Backlog
-	}
-	u.state = refused
-	for _, m := range l.waited(u.id) {
-		l.drop(u, len(m.Payload))
-	}
-}
-
-// waited takes out what waits of a push.
-func (l *link) waited(push uint32) []peer.Data {
-	i := slices.IndexFunc(l.early, func(e *early) bool { return e.push == push })
-	if i < 0 {
-		return nil
-	}
-	data := l.early[i].data
-	l.early = slices.Delete(l.early, i, i+1)
-	return data
-}
-
 // Data takes the data of a pushed piece. The payload is copied.
 func (n *Node) Data(now int64, from ID, m peer.Data) {
 	l := n.links[from]
@@ -244,18 +194,6 @@ func (l *link) keep(push uint32, m peer.Data) {
 		m.Payload = bytes.Clone(m.Payload)
 		e.data = append(e.data, m)
 	}
-}
-
-// drop counts data of a push that was refused: a certificate of another seed, or a seed's turn that was wrong, is not the peer's fault.
-func (l *link) drop(u *push, size int) {
-	l.node.Counts.Dropped += int64(size)
-	if u.spare += peer.Unsolicited(size); u.spare > Backlog {
-		l.unsolicited(size)
-	}
-}
-
-func (l *link) unsolicited(size int) {
-	l.node.do(Blame{From: l.id, Why: Unsolicited, Bytes: size})
 }
 
 // take takes data of a part whose certificate is verified.

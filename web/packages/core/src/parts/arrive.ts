@@ -7,6 +7,7 @@ import { type PartsMessage, pushed } from '../protocol/parts.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import { pieceLength } from '../segment/segment.ts';
 import type { Verify } from './act.ts';
+import { drop, judging, refuse, unsolicited, verify, waited } from './claims.ts';
 import { keyOf, type Link, mostPushes, type Opened, type Push } from './link.ts';
 import { backlog, type Content, maxPart, type Part } from './shelf.ts';
 import { type Owner, stripeIn } from './state.ts';
@@ -26,9 +27,6 @@ export interface Receiver extends Owner {
   /** Streams that the node does not follow any more: until when pieces of them may still come. */
   readonly left: Map<string, number>;
 }
-
-const unsolicited = (n: Owner, l: Link, bytes: number): void =>
-  n.do({ do: 'blame', from: l.id, why: 'unsolicited', bytes });
 
 /** Takes a push that a peer announces. A peer tells each part once, and only a seed tells those that did not subscribe. */
 export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & { type: 'part' }): void => {
@@ -55,32 +53,6 @@ export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & {
   if (content && sameBytes(content.raw, raw)) settle(n, now, l, u, true);
   else if (l.seed || s.shelf.listed.includes(turn)) verify(s, l, u);
 };
-
-/** Has the certificate of a push verified, once for all peers that tell it. */
-const verify = ({ id, owner, shelf }: Stream, l: Link, { turn, raw }: Push): void => {
-  const { judged } = shelf.part(turn);
-  if (judged.some((other) => sameBytes(other, raw!))) return;
-  judged.push(raw!);
-  owner.do({ do: 'verify', from: l.id, stream: id, turn, raw: raw! });
-};
-
-/** Does something with the pushes of a stream that are not judged yet. */
-const judging = (n: Owner, stream: string, what: (l: Link, u: Push) => void): void => {
-  for (const id of n.order()) {
-    const l = n.links.get(id)!;
-    for (const u of l.pushes.values()) if (u.stream === stream && u.state === 'judging') what(l, u);
-  }
-};
-
-/**
- * Has what viewers told at a turn be judged, since the own playlist lists it. What it has passed, it has not listed: that was no part,
- * unless the playlist went on by so much that parts of it were never seen.
- */
-export const claims = (s: Stream, turn: number, passed: boolean): void =>
-  judging(s.owner, s.id, (l, u) => {
-    if (u.turn === turn) verify(s, l, u);
-    else if (!s.shelf.near(u.turn)) refuse(s.owner, l, u, passed);
-  });
 
 /** Whether the peer has told a part. It may tell it once more if the first was refused. */
 const knows = (l: Link, stream: string, turn: number): boolean => {
@@ -124,23 +96,6 @@ const settle = (n: Receiver, now: number, l: Link, u: Push, ok: boolean, lie?: b
   for (const m of waited(l, u.id)) take(n, now, l, u, m);
 };
 
-/** Refuses a push. A viewer's at a turn which the own playlist does not have, or has for another part, is a lie: all of it is charged. */
-const refuse = (n: Owner, l: Link, u: Push, lie?: boolean): void => {
-  if (lie && !l.seed) {
-    unsolicited(n, l, u.raw!.length);
-    u.spare = backlog;
-  }
-  u.state = 'refused';
-  for (const m of waited(l, u.id)) drop(n, l, u, m.payload.length);
-};
-
-/** Takes out what waits of a push. */
-const waited = (l: Link, push: number): DataMessage[] => {
-  const found = l.early.find((e) => e.push === push);
-  l.early = l.early.filter((e) => e !== found);
-  return found?.data ?? [];
-};
-
 /** Takes the data of a pushed piece. The payload is copied. */
 export const arrives = (n: Receiver, now: number, l: Link, m: DataMessage): void => {
   const of = pushed(m.request);
@@ -165,13 +120,6 @@ const keep = (n: Receiver, l: Link, push: number, m: DataMessage): void => {
   if (e.bytes > maxPart) unsolicited(n, l, bytes);
   else if (waits + bytes > mostAhead || e.data.length >= mostAhead / 1024) n.counts.dropped += bytes;
   else e.data.push({ ...m, payload: m.payload.slice() });
-};
-
-/** Counts data of a push that was refused: a certificate of another seed, or a seed's turn that was wrong, is not the peer's fault. */
-const drop = (n: Owner, l: Link, u: Push, bytes: number): void => {
-  n.counts.dropped += bytes;
-  u.spare += unsolicitedCost(bytes);
-  if (u.spare > backlog) unsolicited(n, l, bytes);
 };
 
 /** Takes data of a part whose certificate is verified. */

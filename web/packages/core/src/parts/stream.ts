@@ -5,7 +5,7 @@ import type { Send } from '../mesh/place.ts';
 import { stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 import type { Check } from './act.ts';
-import { claims } from './arrive.ts';
+import { claims } from './claims.ts';
 import { keyOf } from './link.ts';
 import { late, seeded, vouches } from './packager.ts';
 import { hold, look } from './player.ts';
