@@ -8,7 +8,7 @@ import (
 // TestSlowCreditComesBackWhileThePlayerAsksForNothing: and what waits uses it up.
 func TestSlowCreditComesBackWhileThePlayerAsksForNothing(t *testing.T) {
 	now := worldBegin
-	r := newSlowCredit(&credit{}, now)
+	r := newSlowCredit(&credit{proven: true}, now)
 	step := func(d time.Duration, left int64, waiting, idle bool) {
 		t.Helper()
 		now = now.Add(d)
@@ -25,13 +25,13 @@ func TestSlowCreditComesBackWhileThePlayerAsksForNothing(t *testing.T) {
 	step(time.Minute, 1_000_000, false, false)
 }
 
-// TestSlowCreditBeginsWithWhatIsLeftOfTheCredit: the two seconds are one, unless a piece has been verified already.
+// TestSlowCreditBeginsWithWhatIsLeftOfTheCredit: the two times are not added, unless a piece has been verified already.
 func TestSlowCreditBeginsWithWhatIsLeftOfTheCredit(t *testing.T) {
 	c, now := credit{}, worldBegin
 	c.settle(now, true)
 	now = now.Add(400 * time.Millisecond)
 	r := newSlowCredit(&c, now)
-	if got := r.leftUs(now); got != 600_000 {
+	if got := r.leftUs(now); got != (creditTime - 400*time.Millisecond).Microseconds() {
 		t.Errorf("%d µs are left", got)
 	}
 	c.proven = true
