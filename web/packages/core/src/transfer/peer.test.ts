@@ -157,16 +157,20 @@ describe('a link', () => {
 
   const ids = Array.from({ length: 255 }, (_, n) => n);
   /** What a stranger says, and how often within the limits. */
-  const floods: [string, Message, number][] = [
-    ['requests', { type: 'request', segment: other, lane: 0, requests: ids.map((id) => ({ id, piece: 0 })) }, 64],
-    ['strays', { type: 'cancel', ids }, 1],
-    ['strays', { type: 'reject', reason: 1, ids }, 1],
-    ['strays', { type: 'certificate-none', segment, reason: 0, objectLength: 0 }, 256],
-    ['have', { type: 'have', entries: ids.map(() => ({ segment, state: 0, pieces: 0 })) }, 32],
-    ['certificates', { type: 'certificate-request', segments: ids.map(() => segment) }, 16],
-    ['pings', { type: 'ping', nonce: 0, sentAt: 0 }, 64],
+  const floods: { limit: string; m: Message; times: number }[] = [
+    {
+      limit: 'requests',
+      m: { type: 'request', segment: other, lane: 0, requests: ids.map((id) => ({ id, piece: 0 })) },
+      times: 64,
+    },
+    { limit: 'strays', m: { type: 'cancel', ids }, times: 1 },
+    { limit: 'strays', m: { type: 'reject', reason: 1, ids }, times: 1 },
+    { limit: 'strays', m: { type: 'certificate-none', segment, reason: 0, objectLength: 0 }, times: 256 },
+    { limit: 'have', m: { type: 'have', entries: ids.map(() => ({ segment, state: 0, pieces: 0 })) }, times: 32 },
+    { limit: 'certificates', m: { type: 'certificate-request', segments: ids.map(() => segment) }, times: 16 },
+    { limit: 'pings', m: { type: 'ping', nonce: 0, sentAt: 0 }, times: 64 },
   ];
-  it.each(floods)('ends for too many %s (%o)', async (limit, m, times) => {
+  it.each(floods)('ends for too many $limit ($m.type)', async ({ limit, m, times }) => {
     const { hear, ended, counts } = await setUp();
     for (let n = 0; n < times; n++) hear(m);
     expect(ended).toEqual([]);
