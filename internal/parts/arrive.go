@@ -118,16 +118,11 @@ func (n *Node) judged(now int64, v Verify, c *Content) {
 		lie = c != nil && p.named != (segment.ID{}) && p.named != c.Segment
 	}
 	ok := c != nil && s.certify(now, v.Turn, c)
-	for _, id := range n.order {
-		l := n.links[id]
-		for _, push := range slices.Clone(l.pushed) {
-			u := l.pushes[push]
-			if u == nil || u.state != judging || u.partID != (partID{v.Stream, v.Turn}) || !bytes.Equal(u.raw, v.Raw) {
-				continue
-			}
+	unjudged(s, func(l *link, u *push) {
+		if u.turn == v.Turn && bytes.Equal(u.raw, v.Raw) {
 			l.settle(now, u, ok, lie)
 		}
-	}
+	})
 	s.flush(now)
 }
 

@@ -17,21 +17,28 @@ func (l *link) verify(s *Stream, u *push) {
 	l.node.do(Verify{From: l.id, Stream: u.stream, Turn: u.turn, Raw: u.raw})
 }
 
-// claims has what viewers told at a turn be judged, since the own playlist lists it. What it has passed, it has not listed: that was no
-// part, unless the playlist went on by so much that parts of it were never seen.
-func claims(s *Stream, turn uint32, passed bool) {
+// unjudged does something with the pushes of a stream that are not judged yet.
+func unjudged(s *Stream, what func(*link, *push)) {
 	for _, id := range s.node.order {
 		l := s.node.links[id]
 		for _, push := range l.pushed {
-			switch u := l.pushes[push]; {
-			case u.stream != s.id || u.state != judging:
-			case u.turn == turn:
-				l.verify(s, u)
-			case !s.shelf.near(u.turn):
-				l.refuse(u, passed)
+			if u := l.pushes[push]; u.stream == s.id && u.state == judging {
+				what(l, u)
 			}
 		}
 	}
+}
+
+// claims has what viewers told at a turn be judged, since the own playlist lists it. What it has passed, it has not listed: that was no
+// part, unless the playlist went on by so much that parts of it were never seen.
+func claims(s *Stream, turn uint32, passed bool) {
+	unjudged(s, func(l *link, u *push) {
+		if u.turn == turn {
+			l.verify(s, u)
+		} else if !s.shelf.near(u.turn) {
+			l.refuse(u, passed)
+		}
+	})
 }
 
 // refuse refuses a push. A viewer's at a turn which the own playlist does not have, or has for another part, is a lie: all of it is charged.
