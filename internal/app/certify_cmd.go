@@ -187,24 +187,12 @@ func (c *certifyCmd) print(ctx context.Context, r *run, p *packaging.Packager, f
 
 // once signs a playlist, or all of the folder.
 func (c *certifyCmd) once(ctx context.Context, r *run, p *packaging.Packager, file string) error {
-	files := []string{file}
-	if file == "" {
-		var err error
-		if files, err = p.Playlists(); err != nil {
-			return fmt.Errorf("certify: %w", err)
-		}
+	plans, err := plansOf(p, file)
+	if err != nil {
+		return err
 	}
-	var plans []*packaging.Plan
 	var total int64
-	for _, f := range files {
-		plan, err := p.Plan(f)
-		if errors.Is(err, packaging.ErrMaster) && file == "" {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		plans = append(plans, plan)
+	for _, plan := range plans {
 		total += plan.Bytes
 	}
 	if len(plans) == 0 {
@@ -220,6 +208,14 @@ func (c *certifyCmd) once(ctx context.Context, r *run, p *packaging.Packager, fi
 		errs = append(errs, told(r, plan))
 	}
 	return errors.Join(errs...)
+}
+
+func plansOf(p *packaging.Packager, file string) ([]*packaging.Plan, error) {
+	if file == "" {
+		return p.Plans()
+	}
+	plan, err := p.Plan(file)
+	return []*packaging.Plan{plan}, err
 }
 
 // watch signs what changes, until it is interrupted.

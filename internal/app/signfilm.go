@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"crypto/ecdsa"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,18 +61,11 @@ func signFolder(ctx context.Context, s packaging.Settings, signed func(file stri
 	if err != nil {
 		return err
 	}
-	files, err := p.Playlists()
+	plans, err := p.Plans()
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		plan, err := p.Plan(file)
-		if errors.Is(err, packaging.ErrMaster) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
+	for _, plan := range plans {
 		lists, err := plan.Sign(ctx)
 		if err != nil {
 			return err

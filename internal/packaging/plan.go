@@ -66,6 +66,25 @@ func (p *Packager) Plan(file string) (*Plan, error) {
 	return p.PlanText(file, text)
 }
 
+// Plans are those of all playlists below the folder that list segments, in lexical order.
+func (p *Packager) Plans() (plans []*Plan, err error) {
+	files, err := p.Playlists()
+	if err != nil {
+		return nil, fmt.Errorf("certify: %w", err)
+	}
+	for _, file := range files {
+		plan, err := p.Plan(file)
+		if errors.Is(err, ErrMaster) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, plan)
+	}
+	return plans, nil
+}
+
 // PlanText is Plan for a playlist that is not written to its file yet.
 func (p *Packager) PlanText(file string, text []byte) (*Plan, error) {
 	at := (&url.URL{Path: p.Path + file}).EscapedPath()
