@@ -4,7 +4,7 @@ import "time"
 
 // creditTime is how long requests of the player wait for peers of which nothing is known, in all, until a piece has matched its
 // certificate (spec/schedule.md, Waiting).
-const creditTime = time.Second
+const creditTime = 750 * time.Millisecond
 
 // credit counts that time.
 type credit struct {

@@ -123,29 +123,30 @@ describe('a request leaves in the turn in which the player makes it', () => {
 
 describe('a request waits for a seed that was introduced', () => {
   test('until the engine is there, which has it then', async () => {
-    const { ask, welcomed, joined, introduce, engines, clock } = await page();
+    const { ask, welcomed, joined, introduce, engines, clock, playback } = await page();
     await welcomed();
     await joined();
     introduce('seed');
     const waits = ask();
     expect(waits.left).toBe(false);
-    await clock.advance(950);
+    playback.observe({ startup_ms: 300 });
+    await clock.advance(450);
     expect(engines[0]!.loads).toHaveLength(1);
     expect(engines[0]!.seedLinking).toBe(true);
   });
 
-  test('a second in all, over all that is asked for, the engine’s time included', async () => {
+  test('three quarters of a second in all, over all that is asked for, the engine’s time included', async () => {
     const { ask, welcomed, joined, introduce, contexts, loads, clock, playback } = await page();
     loads.failing = true;
     await welcomed();
     await joined();
     introduce('seed');
     const waits = [ask()];
-    await clock.advance(400);
+    await clock.advance(200);
     waits.push(ask());
-    await clock.advance(300);
+    await clock.advance(150);
     expect(waits.map(({ origin }) => origin.mock.calls.length)).toEqual([0, 0]);
-    playback.observe({ startup_ms: 700 });
+    playback.observe({ startup_ms: 350 });
     // The engine does not come: nothing waits for it.
     await clock.advance(60);
     expect(waits.map(({ origin }) => origin.mock.calls.length)).toEqual([1, 1]);
@@ -153,12 +154,12 @@ describe('a request waits for a seed that was introduced', () => {
     loads.failing = false;
     await clock.advance(10_000);
     await joined();
-    expect(contexts[0]!.credit.leftMs()).toBe(250);
+    expect(contexts[0]!.credit.leftMs()).toBe(350);
     contexts[0]!.credit.prove();
     expect(contexts[0]!.credit.leftMs()).toBeUndefined();
   });
 
-  test('and not at all once that second is over', async () => {
+  test('and not at all once that time is over', async () => {
     const { ask, clock, playback, contexts, leeway, welcomed, joined, introduce, sent, tracker } = await page();
     await welcomed();
     await joined();

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../ports.ts';
 
-export const creditMs = 1_000;
+export const creditMs = 750;
 
 export interface Credit {
   /** What is left, ms; undefined: a piece has been verified. */
