@@ -194,10 +194,7 @@ const choices: Choice[] = [
     // Leeway or without; on 2.3 an estimate that is lower by 7 % does, and on 1.25 one lower by 4 % costs the second rendition. On 1.7
     // and 3.2 the choice has room. (Not on 1.9: the first choice takes all of the estimate, and a bandwidth test that came out high by
     // 3 % begins with the best one.)
-    rates: [
-      [1_250_000, 2_300_000],
-      [1_700_000, 3_200_000],
-    ],
+    rates: [[1_250_000, 2_300_000], ...(everyPlayer ? [[1_700_000, 3_200_000] as [number, number]] : [])],
   },
   // dash.js goes up to what fits into 0.9 of its estimate, Shaka to what fits into 0.85, Video.js to what fits into 1/1.2.
   ...(everyPlayer

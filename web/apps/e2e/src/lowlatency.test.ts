@@ -17,6 +17,7 @@ const lagBound = 150;
 const partPath = /\/live-\d+\.\d+\.m4s$/;
 
 interface Felt {
+  /** While it is watched. A page that begins while others do may have one, with the script and without. */
   stalls: number;
   played_ms: number;
 }
@@ -41,6 +42,7 @@ interface Watched extends Felt {
 interface Watching {
   viewer: Viewer;
   lag: number;
+  stalls: number;
 }
 
 interface DemoWindow {
@@ -90,6 +92,9 @@ async function open(by: { window: Chromium['window'] }, name: string, query = ''
 /** Whether a page has had parts from other viewers: it takes a link and a place in a tree. */
 const fed = async (viewer: Viewer): Promise<boolean> => ((await viewer.stats())?.titles[0]?.totals.bytes.peer ?? 0) > 0;
 
+const feltBy = (viewer: Viewer): Promise<Felt> =>
+  viewer.page.evaluate(() => (window as unknown as DemoWindow).__demo.stats());
+
 /** What the page says of its lag, ms. */
 const lagOf = (viewer: Viewer): Promise<number> =>
   viewer.page.evaluate(() => Math.round(Number.parseFloat(document.querySelector('#lag')!.textContent!) * 1000));
@@ -97,15 +102,17 @@ const lagOf = (viewer: Viewer): Promise<number> =>
 /** Lets time pass, and says what came of the pages. */
 async function watch(viewers: Viewer[], ms = watchMs): Promise<Watched[]> {
   await pause(2_000);
-  const before = await Promise.all(viewers.map(lagOf));
+  const before = await Promise.all(
+    viewers.map(async (viewer) => ({ viewer, lag: await lagOf(viewer), stalls: (await feltBy(viewer)).stalls })),
+  );
   await pause(ms);
   const digests = await demo.digests();
-  return Promise.all(viewers.map((viewer, i) => watched({ viewer, lag: before[i]! }, digests)));
+  return Promise.all(before.map((each) => watched(each, digests)));
 }
 
-async function watched({ viewer, lag: before }: Watching, digests: Record<string, string>): Promise<Watched> {
+async function watched({ viewer, lag: before, stalls }: Watching, digests: Record<string, string>): Promise<Watched> {
   const lag = await lagOf(viewer);
-  const felt = await viewer.page.evaluate(() => (window as unknown as DemoWindow).__demo.stats());
+  const felt = await feltBy(viewer);
   const unlinked = await viewer.page.evaluate(() => (window as unknown as DemoWindow).__unlinked ?? []);
   const title = (await viewer.stats())?.titles[0];
   const all: Given[] = await given(viewer);
@@ -114,7 +121,7 @@ async function watched({ viewer, lag: before }: Watching, digests: Record<string
     name: viewer.name,
     lag,
     fell: lag - before,
-    stalls: felt.stalls,
+    stalls: felt.stalls - stalls,
     played_ms: Math.round(felt.played_ms),
     bytes: title?.totals.bytes,
     uploaded: title?.totals.uploaded.direct ?? 0,
@@ -188,7 +195,9 @@ test('pages take parts of headless viewers, and fare as a page without the scrip
   const theirs = sumOf(others.map((one) => amount(pages, one.session, 'downloaded')));
   expect(theirs, 'from headless viewers').toBeGreaterThan(500_000);
   for (const other of others) expect(other.banned).toBe(0);
-  expect(shareOf(pages, 'peer')).toBeGreaterThan(0.6);
+  // A seed has two children in each stripe. Which of the five viewers they are is chance: two of the three pages at most.
+  expect(figure.seed + figure.peer).toBeGreaterThan(0.75);
+  expect(figure.peer).toBeGreaterThan(0.25);
   expect(shown.shared, `of ${shown.cells} segments that the page shows`).toBeGreaterThan(5);
   for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
 });
