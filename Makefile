@@ -91,8 +91,8 @@ e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, fo
 	@scripts/need chromium firefox ip unshare openssl python3
 	web/apps/e2e/run
 
-e2e-players: build film ## startup and choice of renditions of every player, with Leeway and without (root; a quarter of an hour)
-	@scripts/need chromium ip unshare
+e2e-players: build film ## startup and choice of renditions of every player, with Leeway and without (root; a quarter of an hour; LEEWAY_E2E_BROWSER=firefox for those of Firefox)
+	@scripts/need $(or $(LEEWAY_E2E_BROWSER),chromium) ip unshare
 	@build/leeway film --cmaf >/dev/null
 	LEEWAY_E2E_PLAYERS=all web/apps/e2e/run src/startup.test.ts src/bitrate.test.ts
 

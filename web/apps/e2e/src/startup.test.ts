@@ -1,18 +1,18 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { Chromium } from './browser.ts';
 import { figures, median, round } from './figures.ts';
 import { shape, unshape } from './shape.ts';
 import { Stack } from './stack.ts';
 import { Viewer } from './viewer.ts';
 import type { PageOptions } from './watched.ts';
+import { figuresOf, stackFor, startBrowser } from './which.ts';
 
-let browser: Chromium;
+let browser: Awaited<ReturnType<typeof startBrowser>>;
 let stack: Stack;
 
 beforeAll(async () => {
-  stack = await Stack.start();
+  stack = await Stack.start(stackFor);
   if (everyPlayer) stack.serveCMAF();
-  browser = await Chromium.start();
+  browser = await startBrowser();
 });
 afterAll(async () => {
   await browser?.stop();
@@ -124,7 +124,7 @@ test.each([
   const [atLeast, atMost] = bounds(times);
   const medians = (all: Record<string, number>[]) =>
     Object.fromEntries(Object.keys(all[0]!).map((mark) => [mark, Math.round(median(all.map((one) => one[mark]!)))]));
-  figures(name, {
+  figures(figuresOf(name), {
     line,
     with: Math.round(median(times.with)),
     without: Math.round(median(times.without)),

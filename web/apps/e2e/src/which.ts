@@ -2,7 +2,7 @@ import { Chromium } from './browser.ts';
 import { Firefox } from './firefox.ts';
 import type { StackOptions } from './stack.ts';
 
-/** `LEEWAY_E2E_BROWSER=firefox`: the choice of renditions is compared in Firefox. */
+/** `LEEWAY_E2E_BROWSER=firefox`: startup and the choice of renditions are compared in Firefox. */
 const inFirefox = process.env.LEEWAY_E2E_BROWSER === 'firefox';
 
 export const startBrowser = (): Promise<Chromium | Firefox> => (inFirefox ? Firefox.start() : Chromium.start());
