@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // TestPagesBeginAtOnce: what a browser opens first waits for the other's, and is the film's page from then on.
@@ -22,26 +21,23 @@ func TestPagesBeginAtOnce(t *testing.T) {
 			page.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
 			return w.Body.String()
 		}
-		var ready atomic.Bool
-		var begun atomic.Int32
+		var ready, begun atomic.Int32
+		readied := make(chan error, 1)
 		go func() {
-			if err := s.ready(t.Context(), len(pages)); err != nil {
-				t.Error(err)
-			}
-			ready.Store(true)
+			readied <- s.ready(t.Context(), len(pages))
+			ready.Add(1)
 		}()
 		for i, page := range pages {
 			if got := get(page, "/"); got != waitingPage {
 				t.Errorf("page %d has %q", i, got)
 			}
 			go func() { get(page, startPath); begun.Add(1) }()
-			if synctest.Wait(); ready.Load() || begun.Load() > 0 {
-				t.Errorf("%d pages that wait: ready %v, %d have begun", i+1, ready.Load(), begun.Load())
+			if synctest.Wait(); ready.Load()+begun.Load() > 0 {
+				t.Errorf("%d pages that wait: ready %d, %d have begun", i+1, ready.Load(), begun.Load())
 			}
 		}
-		time.Sleep(settleTime)
-		if synctest.Wait(); !ready.Load() || begun.Load() > 0 {
-			t.Errorf("once the browsers have settled: ready %v, %d have begun", ready.Load(), begun.Load())
+		if err := <-readied; err != nil || begun.Load() > 0 {
+			t.Errorf("once the browsers have settled: %v, %d have begun", err, begun.Load())
 		}
 		s.begin()
 		if synctest.Wait(); int(begun.Load()) != len(pages) {
