@@ -22,6 +22,7 @@ type Outcome struct {
 	Session string   // as other viewers know it, while there were peers
 	Banned  []string // sessions of peers that it would not link again
 	Played  []played // what it was given; browsers do not say
+	Given   []string // paths of the segments that a browser's player got
 	Notices []string // what the library told a browser's page
 
 	LatencyMs int64 // behind the clock of a live stream, on average; 0: unknown
@@ -33,7 +34,7 @@ type Outcome struct {
 // Served is what the servers say, in bytes.
 type Served struct {
 	OriginToViewers, OriginToSeeds, Seed, Signaling int64
-	Requests, Segments                              int64   // to the origin for segments, and the different ones that were asked for
+	Requests                                        int64   // to the origin for segments
 	LiveLag                                         float64 // seconds from publication within which 95 of 100 live segments had a seed's certificate; 0: there were none
 	PartLag                                         float64 // seconds within which 99 of 100 parts had their certificate; 0: there were none
 }

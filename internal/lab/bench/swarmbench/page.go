@@ -20,8 +20,9 @@ var pageScript string
 
 // report is what the page tells.
 type report struct {
-	Ended string `json:"ended"`
-	Bytes int64  `json:"bytes"` // of all segments that the player got
+	Ended string   `json:"ended"`
+	Bytes int64    `json:"bytes"` // of all segments that the player got
+	Given []string `json:"given"` // their paths
 	Demo  struct {
 		StartupMs  float64 `json:"startup_ms"` // from navigation on
 		Stalls     int64   `json:"stalls"`
@@ -75,7 +76,7 @@ func (r report) stats() signal.Stats {
 }
 
 func (r report) outcome(p Plan, failed bool) Outcome {
-	o := Outcome{Plan: p, Stats: r.stats(), LatencyMs: int64(r.Demo.LatencyMs), Failed: failed}
+	o := Outcome{Plan: p, Stats: r.stats(), LatencyMs: int64(r.Demo.LatencyMs), Failed: failed, Given: r.Given}
 	if r.Leeway != nil {
 		o.Session = r.Leeway.Self
 	}

@@ -2,12 +2,22 @@
 (() => {
   const { leave, busy } = document.currentScript.dataset;
   let over = false;
+  const given = new Set(); // paths of segments: the page forgets old ones of a live stream
   const tell = (ended) => {
     const demo = window.__demo?.stats();
-    const bytes = demo?.segments.reduce((n, segment) => n + segment.bytes, 0) ?? 0;
+    const segments = demo?.segments ?? [];
+    const bytes = segments.reduce((n, segment) => n + segment.bytes, 0);
+    for (const { url } of segments) given.add(new URL(url, location).pathname);
     return fetch('/bench/told', {
       method: 'POST',
-      body: JSON.stringify({ ended, bytes, demo: { ...demo, segments: undefined }, leeway: window.leeway?.stats(), rival: window.__rival }),
+      body: JSON.stringify({
+        ended,
+        bytes,
+        given: [...given],
+        demo: { ...demo, segments: undefined },
+        leeway: window.leeway?.stats(),
+        rival: window.__rival,
+      }),
     });
   };
   const finish = async (how) => {

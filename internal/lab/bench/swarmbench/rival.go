@@ -67,28 +67,40 @@ func (s *stage) rival() (string, error) {
 	return fmt.Sprintf(`<script data-announce="/announce?token=%s" data-stun="stun:%s">%s</script>`, rivalToken, s.servers.STUN(), script), nil
 }
 
-// asked says how often the origin was asked for segments, and how many different ones those were.
-func (s *servers) asked() (requests, segments int64, err error) {
+// asked says how often the origin was asked for segments.
+func (s *servers) asked() (requests int64, err error) {
 	response, err := s.Client.Get("http://" + s.Public() + "/demo/ledger")
 	if err != nil {
-		return 0, 0, fmt.Errorf("read the origin's ledger: %w", err)
+		return 0, fmt.Errorf("read the origin's ledger: %w", err)
 	}
 	defer response.Body.Close()
 	var ledger struct {
 		Segments map[string]map[string]int64 // path, client, requests
 	}
 	if response.StatusCode != http.StatusOK {
-		return 0, 0, errors.New("read the origin's ledger: " + response.Status)
+		return 0, errors.New("read the origin's ledger: " + response.Status)
 	}
 	if err := json.NewDecoder(response.Body).Decode(&ledger); err != nil {
-		return 0, 0, fmt.Errorf("read the origin's ledger: %w", err)
+		return 0, fmt.Errorf("read the origin's ledger: %w", err)
 	}
 	for _, clients := range ledger.Segments {
 		for _, n := range clients {
 			requests += n
 		}
 	}
-	return requests, int64(len(ledger.Segments)), nil
+	return requests, nil
+}
+
+// given is how many different segments players got. What else was asked of the origin no player had any use for, so it does not divide the
+// requests: the other program loads most of a film ahead, and a seed what comes after the last viewer.
+func (s Swarm) given() int {
+	paths := map[string]bool{}
+	for _, o := range s.Outcomes {
+		for _, path := range o.Given {
+			paths[path] = true
+		}
+	}
+	return len(paths)
 }
 
 // Goals of pages beside the other program. A film is signed where it is packaged, so each segment should leave the origin once: the rest are
@@ -135,8 +147,8 @@ func compareRival(with, without, rival Swarm) map[string]float64 {
 		}
 	}
 	for suffix, s := range map[string]Swarm{"": with, "_origin_only": without, rivalSuffix: rival} {
-		if s.Served.Segments > 0 {
-			v["origin_requests_per_segment"+suffix] = float64(s.Served.Requests) / float64(s.Served.Segments)
+		if n := s.given(); n > 0 {
+			v["origin_requests_per_segment"+suffix] = float64(s.Served.Requests) / float64(n)
 		}
 	}
 	if share := theirs["offload_ratio"]; share > 0 {

@@ -30,12 +30,12 @@ func (s *servers) served() (Served, error) {
 	if err != nil {
 		return Served{}, err
 	}
-	requests, segments, err := s.asked()
+	requests, err := s.asked()
 	if err != nil {
 		return Served{}, err
 	}
 	return Served{
-		Requests: requests, Segments: segments,
+		Requests:        requests,
 		OriginToViewers: sums(`leeway_origin_sent_bytes_total`, `client="viewer"`),
 		OriginToSeeds:   sums(`leeway_origin_sent_bytes_total`, `client="seed"`),
 		Seed:            sums(`leeway_seed_sent_bytes_total`),
