@@ -172,12 +172,15 @@ func BenchmarkFewViewers(b *testing.B) {
 					}
 					sum.add(s.tally(), float64(len(orders)))
 				}
+				requests := 0
 				for _, cause := range slices.Sorted(maps.Keys(counts)) {
+					requests += counts[cause]
 					b.ReportMetric(float64(counts[cause])/float64(segments), cause+"/seg")
 					b.ReportMetric(float64(sizes[cause])/1e6/float64(len(orders)), cause+"-MB")
 				}
-				b.ReportMetric(sum.requests, "requests")
+				b.ReportMetric(float64(requests)/float64(segments), "requests") // for each segment played
 				b.ReportMetric(sum.offload, "offload")
+				b.ReportMetric(sum.saved, "saved")
 				b.ReportMetric(sum.startup, "startup-s")
 				b.ReportMetric(float64(sum.stalls), "stalls")
 				b.ReportMetric(sum.bitrate, "Mbps")
