@@ -88,7 +88,7 @@ function untilGivenUp({ at, took = [0], gaveUp }: NonNullable<Player['asked']>[n
 
 interface Pair {
   line: number;
-  /** Where the viewer with Leeway has the worse picture: what the player asked for at first, and where it came from. */
+  /** Where the viewer with Leeway has the worse picture, or stalls: what the player asked for at first, and where it came from. */
   asked?: { with: Player['asked']; without: Player['asked'] };
   came?: Told['segments'];
   fetched?: { with: string[]; without: string[] };
@@ -103,6 +103,8 @@ interface Pair {
   /** Bytes of the viewer with Leeway that came from others, as a share. */
   others: number;
   stalls: { with: number; without: number };
+  /** Where one stalled: when, and for how long. */
+  stalled?: { with: string[]; without: string[] };
 }
 
 /** The share of others in a viewer's bytes. By its totals: what came before the engine was there is in no event. */
@@ -145,7 +147,7 @@ async function pairs(rates: number[], options: PageOptions): Promise<Pair[]> {
   }
   const players = await Promise.all(viewers.map((viewer) => viewer.player()));
   const choices = players.map(choice);
-  const stalls = await Promise.all(viewers.map(async (viewer) => (await viewer.seen()).stalls.length));
+  const stalls = await Promise.all(viewers.map(async (viewer) => (await viewer.seen()).stalls));
   const told = await Promise.all(rates.map((_, i) => viewers[2 * i]!.told()));
   const others = await Promise.all(rates.map((_, i) => fromOthers(viewers[2 * i]!)));
   unshape();
@@ -153,9 +155,10 @@ async function pairs(rates: number[], options: PageOptions): Promise<Pair[]> {
   return rates.map((line, i) => {
     const both = <T>(values: T[]) => ({ with: values[2 * i]!, without: values[2 * i + 1]! });
     const bitrate = both(choices.map(({ bits, seconds }) => Math.round(bits / seconds)));
-    const lost = bitrate.with < bitrate.without;
+    const counts = both(stalls.map((all) => all.length));
+    const worse = bitrate.with < bitrate.without || counts.with > counts.without;
     const switches = both(choices.map((one) => one.switches));
-    const differ = lost || switches.with !== switches.without;
+    const differ = worse || switches.with !== switches.without;
     return {
       line,
       seconds: both(choices.map(({ seconds }) => Math.round(seconds))),
@@ -164,14 +167,17 @@ async function pairs(rates: number[], options: PageOptions): Promise<Pair[]> {
       ...(differ && {
         played: both(players.map(({ played }) => played.map(({ level, at }) => `${level} at ${Math.round(at)} ms`))),
       }),
-      ...(lost && {
+      ...(worse && {
         asked: both(players.map(({ asked = [] }) => asked.slice(0, 8))),
         came: told[i]!.segments.slice(0, 8),
         fetched: both(viewers.map((_, n) => fetched(begun, lines[n]!))),
       }),
       switches,
       others: others[i]!,
-      stalls: both(stalls),
+      stalls: counts,
+      ...(counts.with + counts.without > 0 && {
+        stalled: both(stalls.map((all) => all.map(({ at, ms }) => `at ${Math.round(at)} ms for ${Math.round(ms)} ms`))),
+      }),
     };
   });
 }
