@@ -111,6 +111,7 @@ func (l *link) close(match func(*push) bool) {
 	for _, u := range l.pushes {
 		if match(u) {
 			u.state = refused
+			l.waited(u.id)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"math"
+
 	"github.com/leeway-video/leeway/internal/mesh"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -30,7 +32,7 @@ func newStream(n *Node, id segment.ID, set Settings) *Stream {
 		cfg.Seed, cfg.PerStripe, cfg.Slots = true, seedChildren, seedChildren*stripes
 	}
 	s := &Stream{node: n, id: id, set: set, mesh: mesh.New(cfg), shelf: shelf{parts: map[uint32]*part{}}, signed: packager{heard: never, loading: none}, heard: never, holds: map[ID]bool{}}
-	s.player.stream = s
+	s.player.stream, s.player.idle = s, math.MaxInt64
 	return s
 }
 

@@ -68,8 +68,16 @@ func (s *streams) with(f func(n *parts.Node, now int64)) {
 	s.wake()
 }
 
+// rests says whether the player asks for nothing of a stream any more: it is paused, or plays what is long past.
+func (f *followed) rests(now int64) bool { return f.load == nil && parts.Idle(f.stream, now) }
+
 // wake has the node look again.
 func (s *streams) wake() {
+	for track, f := range s.tracks {
+		if f.rests(s.nowUs()) {
+			s.leave(track) // until the player asks again
+		}
+	}
 	if s.tick != nil {
 		s.tick()
 		s.tick = nil

@@ -79,9 +79,8 @@ func TestTheLineIsMeasuredAgain(t *testing.T) {
 	r, data := newPartRig(t), media(5)
 	r.adaptive = true
 	r.fed(data)
-	r.line.capacity, r.line.parts = capacity{}, shortParts{}
-	r.line.sample(leastSample, 100*time.Millisecond, 0, r.w.now)
-	r.w.run(capacityFresh)
+	r.line.capacity, r.line.parts, r.loads.streams.fresh.looked = capacity{}, shortParts{}, time.Time{}
+	r.line.sample(leastSample, 100*time.Millisecond, 0, r.w.now.Add(-capacityFresh))
 	for n, pieces := range []int{3, 2} {
 		o := r.plays(n+2, time.Second)
 		held := of[peer.Hold](r.seed)

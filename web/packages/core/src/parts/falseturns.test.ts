@@ -85,3 +85,22 @@ it.each([
   expect(blamed(settle())).toEqual([]);
   expect(s.shelf.parts.get(1)!.pieces[0]!.data).toBeDefined();
 });
+
+it('what waits of a stream that is left takes no place of what comes when it is followed again', () => {
+  const { node, tells, sends, settle } = setUp([other, other, other, other]);
+  for (let push = 0; push < 12; push++) {
+    tells(other, push, 1 + push, 1 + push);
+    sends(other, push, 0);
+  }
+  node.unfollow(2, stream);
+  const s = node.follow(2, stream, { slots: 8, part: 500_000 });
+  s.listed(2, 0, id(100), length);
+  for (let stripe = 0; stripe < 4; stripe++)
+    node.heard(2, other, { type: 'place', stream, stripe, rank: 0, path: [other], room: 4, least: 255 });
+  settle();
+  for (let push = 20; push < 30; push++) {
+    tells(other, push, push, push);
+    sends(other, push, 0);
+  }
+  expect(blamed(settle())).toEqual([]);
+});

@@ -124,5 +124,6 @@ export class Link {
   close(match: (u: Push) => boolean): void {
     this.open = this.open.filter((o) => !match(o.push));
     for (const u of this.pushes.values()) if (match(u)) u.state = 'refused';
+    this.early = this.early.filter((e) => this.pushes.get(e.push)?.state !== 'refused');
   }
 }

@@ -1,7 +1,6 @@
 /** The parts of a stream that are here. Times are µs. */
 
 import { sameBytes } from '../certificate/certificate.ts';
-import { stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 
 /** How many parts of a stream are held that its playlist lists, the latest, and how many besides that it does not list yet. */
@@ -38,11 +37,11 @@ export const sameContent = (c: Content, d: Content): boolean =>
 export interface Piece {
   /** Verified, or of the origin. */
   data?: Uint8Array;
-  verified: boolean;
+  verified?: boolean;
   /** The player gets the origin's bytes. */
-  origin: boolean;
+  origin?: boolean;
   /** Of the origin. */
-  asked: boolean;
+  asked?: boolean;
   /** Copies of peers that are being checked. */
   checking: number;
 }
@@ -64,9 +63,9 @@ export interface Part {
   /** Certificates that are being verified. */
   judged: Uint8Array[];
   /** The origin was asked for all of it, at an unknown length. */
-  whole: boolean;
+  whole?: boolean;
   /** Parents were told. */
-  enough: boolean;
+  enough?: boolean;
   /** The packager's certificate of it was asked for. */
   sought?: boolean;
   /** Stripes of which the parent was told to have missed it. */
@@ -79,8 +78,7 @@ export const lacks = (p: Piece): boolean => !p.data && !p.checking && !p.asked;
 /** Notes the length of a part. */
 export const size = (p: Part, length: number): void => {
   p.length = length;
-  const empty = () => ({ verified: false, origin: false, asked: false, checking: 0 });
-  p.pieces = Array.from({ length: pieceCount(length) }, empty);
+  p.pieces = Array.from({ length: pieceCount(length) }, () => ({ checking: 0 }));
 };
 
 /** The turn of a part: the number of its segment, and its own number in it; undefined for a number that no turn has. */
@@ -126,9 +124,7 @@ export class Shelf {
         progress: Number.NEGATIVE_INFINITY,
         without: new Set(),
         judged: [],
-        whole: false,
-        enough: false,
-        missed: Array(stripes).fill(false),
+        missed: [],
       };
       this.parts.set(turn, p);
     }

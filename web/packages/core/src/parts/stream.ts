@@ -11,10 +11,12 @@ import { late, seeded, vouches } from './packager.ts';
 import { hold, look } from './player.ts';
 import { heads, push } from './push.ts';
 import { type Content, maxPart, type Part, Shelf, sameContent, size } from './shelf.ts';
-import { type Owner, type Packager, type Settings, type State, stripeIn, type Wanted } from './state.ts';
+import { all, type Owner, type Packager, type Settings, type State, stripeIn, type Wanted } from './state.ts';
 
 /** Turns, two segments: where the playlist goes on by so much at once, parts of it may never be seen. */
 const leap = 512;
+/** Parts without a word of the player after which the stream is left. */
+const idle = 12;
 
 export class Stream implements State {
   readonly mesh: Mesh;
@@ -24,6 +26,8 @@ export class Stream implements State {
   heard = Number.NEGATIVE_INFINITY;
   asked: State['asked'];
   short = false;
+  /** When it is to be left, if the player says nothing: what peers push would soon be too far ahead of what was listed. */
+  idle = Number.POSITIVE_INFINITY;
 
   constructor(
     readonly owner: Owner,
@@ -41,7 +45,7 @@ export class Stream implements State {
     const l = this.owner.links.get(id);
     if (l) {
       l.out.forget((q) => q.stream === this.id);
-      for (let stripe = 0; stripe < stripes; stripe++) l.ends(now, this.id, stripe);
+      for (const stripe of all) l.ends(now, this.id, stripe);
     }
     this.flush(now);
   }
@@ -189,6 +193,7 @@ export class Stream implements State {
    * what they push would share the line with the bytes that playback waits for.
    */
   buffer(now: number, left: number, all: boolean): void {
+    this.idle = now + idle * this.set.part;
     if (left < Math.floor(this.set.part / 4)) this.short = true;
     else if (left >= this.set.part && all) this.short = false;
     look(this, now);

@@ -47,11 +47,11 @@ export interface PartLoad {
   startedMs: number;
   resolve(result: SegmentResult): void;
   reject(error: unknown): void;
-  over: boolean;
+  over?: boolean;
   /** The origin was asked for all of it. */
-  all: boolean;
+  all?: boolean;
   /** Because what is known of the line is old. */
-  looks: boolean;
+  looks?: boolean;
   /** All of it, as it came of peers and the origin. */
   pieces?: Uint8Array[];
   aborts: AbortController[];
@@ -252,7 +252,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     load(request) {
       let l!: PartLoad;
       const result = new Promise<SegmentResult>((resolve, reject) => {
-        const none = { over: false, all: false, looks: false, turn: 0, id: '', aborts: [] };
+        const none = { turn: 0, id: '', aborts: [] };
         l = { ...none, request, resolve, reject, startedMs: clock.now() };
       });
       begin(l).catch((error) => {

@@ -25,7 +25,7 @@ const setUp = async () => {
     peers: { byId },
     off: null,
     stopped: false,
-    nowUs: () => 0,
+    nowUs: () => clock.now() * 1000,
     settled() {},
   };
   const host = {
@@ -45,11 +45,10 @@ const setUp = async () => {
   const streams = createStreams(shared as unknown as Shared, host as unknown as StreamsHost);
   const ref = { url: part, durationMs: 500, sequence: 1, index: 0 };
   const request = { url: part, playlist, durationMs: 500, bitrate: 1e6, adaptive: false, deadlineMs: () => 5_000 };
-  streams
-    .load({ ...request, part: { ...ref, listed: () => [ref] } } as unknown as SegmentRequest)
-    .result.catch(() => {});
+  const loading = streams.load({ ...request, part: { ...ref, listed: () => [ref] } } as unknown as SegmentRequest);
+  loading.result.catch(() => {});
   await settle();
-  return { streams, byId, judged };
+  return { clock, streams, byId, judged, loading };
 };
 
 // Others may have told the same, and are asked for it no more.
@@ -64,4 +63,19 @@ it.each([true, false])('a certificate is verified, also if the peer that told it
   await settle();
   expect(judged).toEqual([certificate]);
   streams.leaveAll();
+});
+
+// What they push would be ahead of a playlist that nothing reads any more, and would be charged to them.
+it('a stream is left when the player has asked for nothing for twelve parts', async () => {
+  const { clock, streams, byId, loading } = await setUp();
+  const said: Uint8Array[] = [];
+  const peer = { link: { peer: id(3), role: 'viewer' }, say: (m: Uint8Array) => said.push(m) } as unknown as Peer;
+  byId.set(id(3), peer);
+  streams.linked(peer);
+  const follows = (on: boolean) => encodeParts({ type: 'follow', stream: id(1), on });
+  await clock.advance(20_000);
+  expect(said).toEqual([follows(true)]);
+  loading.abort();
+  await clock.advance(200);
+  expect(said).toEqual([follows(true), follows(false)]);
 });
