@@ -257,6 +257,6 @@ func (s *Stream) arrived(now int64, l *link, p *part, i int, data []byte) {
 		return
 	}
 	s.node.Counts.Dropped += int64(len(data))
-	s.mesh.Arrived(now, l.id, p.stripe(i))
+	came(s, now, l.id, p, p.stripe(i))
 	s.flush(now)
 }

@@ -84,9 +84,31 @@ type member struct {
 	lies    int
 	banned  map[ID]bool
 	given   map[uint32]bool
+	figures
+}
+
+// figures of a player.
+type figures struct {
 	peers   int // bytes of given parts that peers sent
 	origin  int
 	fetches int
+	waited  int64 // for the given parts
+	wants   []wanted
+	begun   map[beginning]bool // nil: it pushes all
+}
+
+// wanted is a part that the player does not have yet, and when it was listed. It waits for the first.
+type wanted struct {
+	turn   uint32
+	listed int64
+}
+
+// ask has the player ask for the part that it wants next, if it does not wait for one.
+func (m *member) ask() {
+	if len(m.wants) > 0 && m.stream.player.asked == nil {
+		w := m.wants[0]
+		m.stream.Ask(m.c.now, w.turn, Wanted{Deadline: w.listed + 3*partTime, RTT: second / 20, Rate: 2_000_000})
+	}
 }
 
 type event struct {
@@ -175,7 +197,8 @@ func (c *colony) publish() {
 			}
 			c.after(c.lists, func() {
 				m.stream.Listed(c.now, turn, id, len(data))
-				m.stream.Ask(c.now, turn, Wanted{Deadline: c.now + 3*partTime, RTT: second / 20, Rate: 2_000_000})
+				m.wants = append(m.wants, wanted{turn, c.now})
+				m.ask()
 				m.run()
 			})
 		}
@@ -257,6 +280,10 @@ func (m *member) push(a Push) {
 		data = bytes.Repeat([]byte{7}, len(data))
 	}
 	m.line[a.To] = max(m.line[a.To], c.now) + int64(len(data))/2
+	if m.begun != nil {
+		m.begin(a)
+		return
+	}
 	cut := len(data) / 2
 	c.after(m.line[a.To]-c.now, func() {
 		m.node.Sent(c.now, a.To)
@@ -296,6 +323,11 @@ func (m *member) ready(turn uint32) {
 		m.c.t.Errorf("%x: part %d is wrong", m.id[0], turn)
 	}
 	m.given[turn] = true
+	if len(m.wants) > 0 && m.wants[0].turn == turn {
+		m.waited += m.c.now - m.wants[0].listed
+		m.wants = m.wants[1:]
+	}
+	m.ask()
 	m.peers += len(data)
 }
 

@@ -209,6 +209,14 @@ func (y *player) lacks(p *part, stripe int) bool {
 	return p.length == 0
 }
 
+// came says that a verified piece of a stripe came from a peer. What a parent has missed is forgiven with the last piece of its stripe of a
+// part that it has not missed: one that begins each part and leaves the rest to the origin is waited for in vain each time.
+func came(s *Stream, now int64, from ID, p *part, stripe int) {
+	if mesh.Parent(s.mesh, stripe) != from || !p.missed[stripe] && !s.player.lacks(p, stripe) {
+		s.mesh.Arrived(now, from, stripe)
+	}
+}
+
 func (y *player) fetchWhole(now int64, p *part) {
 	if !p.whole {
 		p.whole = true

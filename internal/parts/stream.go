@@ -175,26 +175,24 @@ func (s *Stream) check(from ID, p *part, i int, data []byte) {
 
 // Checked takes the outcome of a Check.
 func (n *Node) Checked(now int64, c Check, ok bool) {
+	if !ok && c.From != (ID{}) {
+		n.do(Blame{From: c.From, Why: BadPiece})
+	}
 	s := n.streams[c.Stream]
 	if s == nil || s.shelf.parts[c.Turn] != c.of {
-		if !ok && c.From != (ID{}) {
-			n.do(Blame{From: c.From, Why: BadPiece})
-		}
 		return
 	}
-	p := c.of
-	pc := &p.pieces[c.Piece]
+	pc := &c.of.pieces[c.Piece]
 	if c.From != (ID{}) {
-		pc.checking--
-		if !ok {
-			n.do(Blame{From: c.From, Why: BadPiece})
-			s.player.look(now)
-			return
+		if ok {
+			came(s, now, c.From, c.of, c.of.stripe(c.Piece))
 		}
-		s.mesh.Arrived(now, c.From, p.stripe(c.Piece))
+		pc.checking--
 	}
 	if ok && !pc.verified {
-		s.accept(now, p, c.Piece, c.Data)
+		s.accept(now, c.of, c.Piece, c.Data)
+	} else {
+		s.player.look(now)
 	}
 	s.flush(now)
 }

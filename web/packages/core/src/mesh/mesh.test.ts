@@ -131,7 +131,7 @@ test('the parents are those that push, on trial or not; nothing that a peer says
   const m = new Mesh({ self: id(1), stripes: 4, slots: 8 });
   m.heard(0, seed, { type: 'place', stripe: 0, rank: 0, path: [seed], room: 2, least: maxSlots });
   m.decide(0);
-  expect([m.parents(), m.awaited(0)]).toEqual([[seed], false]);
+  expect([m.parents(), m.parent(0)]).toEqual([[seed], undefined]);
   m.decide(trial);
   expect(m.parents()).toEqual([]);
   expect(m.path(0)).toEqual([]);

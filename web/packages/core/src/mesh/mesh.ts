@@ -147,9 +147,9 @@ export class Mesh {
     }
   }
 
-  /** Whether a part's pieces of a stripe are waited for: a peer sends them that has kept its word before. */
-  awaited(stripe: number): boolean {
-    return this.state.trees[stripe]!.parent !== undefined;
+  /** The parent in a stripe: a part's pieces of it are waited for, since a peer sends them that has kept its word before. */
+  parent(stripe: number): string | undefined {
+    return this.state.trees[stripe]!.parent;
   }
 
   /**
@@ -159,7 +159,7 @@ export class Mesh {
   leads(now: number, stripe: number): boolean {
     const { slots } = this.state.uplink;
     const own = sourceRank(this.state.config.self, stripe, slots);
-    return slots > 0 && !this.awaited(stripe) && candidate(this.state, now, stripe, own) === undefined;
+    return slots > 0 && !this.parent(stripe) && candidate(this.state, now, stripe, own) === undefined;
   }
 
   /** The peers that pieces of a stripe are pushed to. */

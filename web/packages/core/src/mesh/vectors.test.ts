@@ -92,7 +92,7 @@ describe('vectors of parts', () => {
       expect(
         {
           sends: sends.map(written),
-          awaited: stripes.filter((s) => m.awaited(s)),
+          awaited: stripes.filter((s) => m.parent(s)),
           children: stripes.map((s) => m.children(s)),
         },
         `step ${i}`,

@@ -9,6 +9,7 @@ import { pieceLength } from '../segment/segment.ts';
 import type { Verify } from './act.ts';
 import { drop, judging, refuse, unsolicited, verify, waited } from './claims.ts';
 import { keyOf, type Link, mostPushes, type Opened, type Push } from './link.ts';
+import { came } from './player.ts';
 import { backlog, type Content, maxPart, type Part } from './shelf.ts';
 import { type Owner, stripeIn } from './state.ts';
 import type { Stream } from './stream.ts';
@@ -174,6 +175,6 @@ const arrived = (n: Receiver, now: number, s: Stream, l: Link, p: Part, i: numbe
     return;
   }
   n.counts.dropped += data.length;
-  s.mesh.arrived(l.id, stripeIn(p, i));
+  came(s, l.id, p, i);
   s.flush(now);
 };

@@ -161,8 +161,8 @@ export class Node implements Receiver {
   /** Takes the outcome of a `Check`. */
   checked(now: number, c: Check, ok: boolean): void {
     const s = this.streams.get(c.stream);
-    if (s && s.shelf.parts.get(c.turn) === c.of) s.checked(now, c, ok);
-    else if (!ok && c.from !== undefined) this.do({ do: 'blame', from: c.from, why: 'bad-piece', bytes: 0 });
+    if (!ok && c.from !== undefined) this.do({ do: 'blame', from: c.from, why: 'bad-piece', bytes: 0 });
+    if (s?.shelf.parts.get(c.turn) === c.of) s!.checked(now, c, ok);
   }
 
   /** A link has sent the first of the pushed pieces that it has, or has given it up. */

@@ -15,11 +15,11 @@ export const look = (s: State, now: number): void => {
   if (now >= due(s)) {
     isDue(s, now, p);
   } else if (p.length === 0) {
-    if (s.short || !all.some((stripe) => s.mesh.awaited(stripe))) fetchWhole(s, now, p);
+    if (s.short || !all.some((stripe) => s.mesh.parent(stripe))) fetchWhole(s, now, p);
     // It says how long the part is, so what this node is the source of need not wait until it is due.
     else wantCertificate(s, now, p, []);
   } else {
-    fetch(s, now, p, (i) => s.short || !s.mesh.awaited(stripeIn(p, i)));
+    fetch(s, now, p, (i) => s.short || !s.mesh.parent(stripeIn(p, i)));
   }
 };
 
@@ -45,13 +45,24 @@ export const due = (s: State): number => {
   return dueAt(Math.max(a.at, p.progress), a.deadline, origin, s.set.part);
 };
 
+/** Whether pieces of a stripe have not come; of a part of unknown length, all. */
+const waits = (p: Part, stripe: number): boolean =>
+  p.length === 0 || p.pieces.some((pc, i) => stripeIn(p, i) === stripe && lacks(pc));
+
+/**
+ * A verified piece came from a peer. What a parent has missed is forgiven with the last piece of its stripe of a part that it has not
+ * missed: one that begins each part and leaves the rest to the origin is waited for in vain each time.
+ */
+export const came = ({ mesh }: State, from: string, p: Part, piece: number): void => {
+  const stripe = stripeIn(p, piece);
+  if (mesh.parent(stripe) !== from || !(p.missed[stripe] || waits(p, stripe))) mesh.arrived(from, stripe);
+};
+
 /** Asks the origin for what has not come, and takes it back from the parents. Those that had time have missed the part. */
 const isDue = (s: State, now: number, p: Part): void => {
   const had = now - Math.max(s.asked!.at, p.progress) >= Math.floor(s.set.part / 4);
   for (const stripe of all) {
-    // Of a part of unknown length all stripes lack.
-    const lack = p.length === 0 || p.pieces.some((pc, i) => stripeIn(p, i) === stripe && lacks(pc));
-    if (!had || p.missed[stripe] || !lack) continue;
+    if (!had || p.missed[stripe] || !waits(p, stripe)) continue;
     p.missed[stripe] = true;
     s.mesh.missed(now, stripe);
   }

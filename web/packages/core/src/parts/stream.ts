@@ -8,7 +8,7 @@ import type { Check } from './act.ts';
 import { claims } from './claims.ts';
 import { keyOf } from './link.ts';
 import { late, seeded, vouches } from './packager.ts';
-import { hold, look } from './player.ts';
+import { came, hold, look } from './player.ts';
 import { heads, push } from './push.ts';
 import { type Content, maxPart, type Part, Shelf, sameContent, size } from './shelf.ts';
 import { all, type Owner, type Packager, type Settings, type State, stripeIn, type Wanted } from './state.ts';
@@ -133,15 +133,11 @@ export class Stream implements State {
   checked(now: number, { from, piece, data, of: p }: Check, ok: boolean): void {
     const pc = p.pieces[piece]!;
     if (from !== undefined) {
+      if (ok) came(this, from, p, piece);
       pc.checking--;
-      if (!ok) {
-        this.owner.do({ do: 'blame', from, why: 'bad-piece', bytes: 0 });
-        look(this, now);
-        return;
-      }
-      this.mesh.arrived(from, stripeIn(p, piece));
     }
     if (ok && !pc.verified) this.accept(now, p, piece, data);
+    look(this, now);
     this.flush(now);
   }
 
@@ -149,7 +145,6 @@ export class Stream implements State {
   private accept(now: number, p: Part, i: number, data: Uint8Array): void {
     Object.assign(p.pieces[i]!, { verified: true, data });
     for (const id of this.mesh.children(stripeIn(p, i))) push(this, now, id, p, i);
-    look(this, now);
   }
 
   /**

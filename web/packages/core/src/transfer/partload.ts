@@ -42,8 +42,8 @@ export interface PartLoad {
   request: SegmentRequest;
   /** Its stream, while that is followed. */
   in?: Followed | undefined;
-  turn: number;
-  id: string;
+  turn?: number;
+  id?: string;
   startedMs: number;
   resolve(result: SegmentResult): void;
   reject(error: unknown): void;
@@ -117,7 +117,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
   /** The bytes of a run in the resource. */
   const rangeOf = (l: PartLoad, { first, last }: Run): ByteRange => {
     const base = l.request.range?.first ?? 0;
-    const { length } = l.in!.stream.shelf.part(l.turn);
+    const { length } = l.in!.stream.shelf.part(l.turn!);
     return { first: base + first * pieceSize, last: base + Math.min((last + 1) * pieceSize, length) - 1 };
   };
 
@@ -168,16 +168,16 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     if (!f || unshared || !sharing(shared)) return false;
     const bytes = new Uint8Array(data);
     within(f, (stream, now) => {
-      if (from === undefined) stream.listed(now, l.turn, l.id, bytes.length);
+      if (from === undefined) stream.listed(now, l.turn!, l.id!, bytes.length);
       for (let i = 0; i * pieceSize < bytes.length; i++)
-        stream.origin(now, l.turn, (from ?? 0) + i, bytes.subarray(i * pieceSize, (i + 1) * pieceSize));
+        stream.origin(now, l.turn!, (from ?? 0) + i, bytes.subarray(i * pieceSize, (i + 1) * pieceSize));
     });
     return true;
   };
 
   const give = (l: PartLoad) => {
     const bytes = { origin: 0, seed: 0, peer: 0 };
-    const sources = l.in?.sources.get(l.turn);
+    const sources = l.in?.sources.get(l.turn!);
     for (const [i, p] of l.pieces!.entries()) bytes[sources?.[i] ?? 'origin'] += p.length;
     finish(l, joinBytes(...l.pieces!).buffer as ArrayBuffer, bytes);
   };
@@ -252,8 +252,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     load(request) {
       let l!: PartLoad;
       const result = new Promise<SegmentResult>((resolve, reject) => {
-        const none = { turn: 0, id: '', aborts: [] };
-        l = { ...none, request, resolve, reject, startedMs: clock.now() };
+        l = { request, resolve, reject, startedMs: clock.now(), aborts: [] };
       });
       begin(l).catch((error) => {
         end(l);
@@ -271,11 +270,11 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     fetch,
     async ready(f, l) {
       const { stream } = f;
-      const pieces = stream.shelf.part(l.turn).pieces.map((p) => p.data!);
+      const pieces = stream.shelf.part(l.turn!).pieces.map((p) => p.data!);
       // What the origin sent is held against the certificate: pieces of two versions are none of either.
       await f.checking;
       if (l.over) return;
-      if (f.differs.has(l.turn)) return fetch(l);
+      if (f.differs.has(l.turn!)) return fetch(l);
       l.pieces = pieces;
       // While the line is to be measured, the origin's answer is awaited.
       if (unmeasured(l)) fetch(l);
