@@ -9,7 +9,8 @@ export default defineConfig({
     ],
     // Files compute, and wait for nothing: each processor has one. Vitest's own default leaves one out.
     maxWorkers: '100%',
-    testTimeout: 10_000,
+    // Virtual time costs real time on a busy machine.
+    testTimeout: 60_000,
     // A test that fails runs once more, and is named (decision 65).
     retry: 1,
     reporters: ['default', './scripts/again.mjs'],

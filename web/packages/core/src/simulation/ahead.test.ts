@@ -1,11 +1,8 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import type { EngineDeps } from '../enginedeps.ts';
 import type { AheadRules } from '../transfer/ahead.ts';
 import { Film } from './film.ts';
 import { figures, fine, setUp } from './scene.ts';
-
-// Virtual time costs real time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const everything: AheadRules = {
   allowed: true,

@@ -8,9 +8,6 @@ import type { Viewer } from './actors.ts';
 import { Film, Signer } from './film.ts';
 import { setUp, signer } from './scene.ts';
 
-// Virtual time costs real time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
-
 const size = 300_000;
 const length = 16;
 const filmMs = 80_000;

@@ -1,10 +1,7 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Film } from './film.ts';
 import { Hostile, type Malice } from './hostile.ts';
 import { fast, figures, fine, id, setUp, signer } from './scene.ts';
-
-// Virtual time costs real time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Three viewers and a seed; the hostile one is there before them and holds, it says, all that the first will need. */
 const attack = async (malice: Malice) => {

@@ -1,9 +1,6 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Film, listOf, Signer } from './film.ts';
 import { figures, fine, setUp, signer } from './scene.ts';
-
-// Virtual time costs real time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 const packager = new Signer(2);
 const keys = [signer.verifyKey, packager.verifyKey];

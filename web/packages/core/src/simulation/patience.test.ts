@@ -1,12 +1,9 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Clock } from '../ports.ts';
 import { join, Viewer } from './actors.ts';
 import { Film } from './film.ts';
 import { fast, figures, fine, id, setUp, signer } from './scene.ts';
 import { sleeping, throttled } from './world.ts';
-
-// Virtual time costs real time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Four viewers, of which some have a clock of their own; none may be dropped for it. */
 const watch = async (clocks: (Clock | undefined)[], film: Film, line = fast, delayMs = 10) => {

@@ -1,11 +1,8 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Revocation } from '../ports.ts';
 import { Film } from './film.ts';
 import { setUp, signer } from './scene.ts';
 import { crypto } from './world.ts';
-
-// Virtual time costs real time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 /** What is taken away, and how long after it comes what else was certified does not matter. */
 const taken: [string, Revocation][] = [

@@ -1,11 +1,8 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Viewer } from './actors.ts';
 import { Film } from './film.ts';
 import { figures, id, setUp } from './scene.ts';
 import type { SimLink } from './world.ts';
-
-// Virtual time costs real time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Three viewers and a seed, all linked. The tracker introduces a viewer that hurries to all, as to a peer that has just come. */
 const watch = async (film: Film, mover: number) => {

@@ -1,10 +1,7 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type Other, Seed } from './actors.ts';
 import { Film } from './film.ts';
 import { fast, figures, fine, id, setUp, signer } from './scene.ts';
-
-// Virtual time costs real time on a busy machine.
-vi.setConfig({ testTimeout: 60_000 });
 
 describe('four viewers joining 5 s apart', () => {
   it.each([

@@ -1,11 +1,9 @@
 /** Certificates that an offer wants and its answer says. */
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Action } from '../schedule/action.ts';
 import { defaultPolicy } from '../schedule/input.ts';
 import { Film, idOf } from './film.ts';
 import { figures, fine, setUp } from './scene.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 /** A viewer that holds the film, and one that links to it beside its first segments, with an offer that wants the next two. */
 const scene = async (named: boolean) => {
