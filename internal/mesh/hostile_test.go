@@ -44,11 +44,11 @@ func TestAPeerThatSendsOnePieceIsAvoidedForLonger(t *testing.T) {
 	m.Heard(0, id(0xff), seedPlace(2))
 	asked, awaited := 0, int64(0)
 	for now := int64(0); now < 120_000_000; now += 100_000 {
-		if said(m.Decide(now), id(0xff), Subscribe) > 0 && !m.Awaited(0) {
+		if said(m.Decide(now), id(0xff), Subscribe) > 0 && m.Parent(0) == (ID{}) {
 			asked++
 			m.Arrived(now, id(0xff), 0)
 		}
-		if m.Awaited(0) {
+		if m.Parent(0) != (ID{}) {
 			awaited += 100_000
 			if now%500_000 == 0 {
 				m.Missed(now, 0)

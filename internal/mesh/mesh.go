@@ -244,11 +244,9 @@ func (m *Mesh) Missed(now int64, stripe int) {
 	}
 }
 
-// Awaited says whether a part's pieces of a stripe are waited for: a peer sends them that has kept its word before.
-func (m *Mesh) Awaited(stripe int) bool { return m.trees[stripe].parent != (ID{}) }
-
-// Parent is the parent in a stripe; the zero ID: there is none.
-func Parent(m *Mesh, stripe int) ID { return m.trees[stripe].parent }
+// Parent is the parent in a stripe, the zero ID if there is none: a part's pieces of it are waited for, since a peer sends them that has
+// kept its word before.
+func (m *Mesh) Parent(stripe int) ID { return m.trees[stripe].parent }
 
 // Children are the peers that pieces of a stripe are pushed to.
 func (m *Mesh) Children(stripe int) []ID {

@@ -29,12 +29,12 @@ func said(sends []Send, to ID, kind Kind) (n int) {
 func TestAParentIsAwaitedOnceItHasSentAPiece(t *testing.T) {
 	m := node(1, 8)
 	m.Heard(0, id(0xff), seedPlace(2))
-	if sends := m.Decide(0); said(sends, id(0xff), Subscribe) != 1 || m.Awaited(0) {
-		t.Fatalf("%+v, awaited %v", sends, m.Awaited(0))
+	if sends := m.Decide(0); said(sends, id(0xff), Subscribe) != 1 || m.Parent(0) != (ID{}) {
+		t.Fatalf("%+v, awaited %v", sends, m.Parent(0) != (ID{}))
 	}
 	m.Arrived(100_000, id(0xff), 0)
-	if !m.Awaited(0) || len(m.Path(0)) != 2 || m.Awaited(1) {
-		t.Errorf("awaited %v, path %v", m.Awaited(0), m.Path(0))
+	if m.Parent(0) == (ID{}) || len(m.Path(0)) != 2 || m.Parent(1) != (ID{}) {
+		t.Errorf("awaited %v, path %v", m.Parent(0) != (ID{}), m.Path(0))
 	}
 	m.Heard(200_000, id(2), Message{Kind: Subscribe, Slots: 3})
 	if !slices.Equal(m.Children(0), []ID{id(2)}) {
@@ -55,7 +55,7 @@ func TestASilentPeerIsLeftAlone(t *testing.T) {
 			}
 			asked, avoided = now, min(MaxAvoid, max(MinAvoid, 2*avoided))
 		}
-		if m.Awaited(0) {
+		if m.Parent(0) != (ID{}) {
 			t.Fatal("it is waited for")
 		}
 	}
@@ -72,7 +72,7 @@ func TestAParentThatMissesTwoPartsInARowIsDropped(t *testing.T) {
 	m.Missed(2, 0)
 	m.Arrived(3, id(0xff), 0)
 	m.Missed(4, 0)
-	if !m.Awaited(0) {
+	if m.Parent(0) == (ID{}) {
 		t.Error("two parts that are not in a row")
 	}
 	if hops, lost := m.Trees(); hops != 1 || lost != 0 {
@@ -82,8 +82,8 @@ func TestAParentThatMissesTwoPartsInARowIsDropped(t *testing.T) {
 	if hops, lost := m.Trees(); hops != 0 || lost != 1 {
 		t.Errorf("%d hops, %d lost", hops, lost)
 	}
-	if sends := m.Decide(6); m.Awaited(0) || said(sends, id(0xff), Unsubscribe) != 1 || said(sends, id(0xff), Subscribe) != 0 {
-		t.Errorf("awaited %v: %+v", m.Awaited(0), sends)
+	if sends := m.Decide(6); m.Parent(0) != (ID{}) || said(sends, id(0xff), Unsubscribe) != 1 || said(sends, id(0xff), Subscribe) != 0 {
+		t.Errorf("awaited %v: %+v", m.Parent(0) != (ID{}), sends)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestALoopIsRefusedAndLeft(t *testing.T) {
 	m.Decide(1)
 	m.Arrived(2, id(3), 0)
 	m.Heard(3, id(3), Message{Kind: Tell, Place: Place{Path: []ID{id(0xff), id(1), id(3)}, Room: 1}})
-	if m.Awaited(0) {
+	if m.Parent(0) != (ID{}) {
 		t.Error("its parent is fed by itself")
 	}
 	m.Heard(4, id(4), Message{Kind: Tell, Place: Place{Path: []ID{id(0xff), id(4)}, Room: 1}})

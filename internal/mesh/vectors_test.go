@@ -186,7 +186,7 @@ func play(t *testing.T, c meshVector) {
 			s.Sends = append(s.Sends, writeMessage(send))
 		}
 		for stripe := range c.Config.Stripes {
-			if m.Awaited(stripe) {
+			if m.Parent(stripe) != (ID{}) {
 				s.Awaited = append(s.Awaited, stripe)
 			}
 			s.Children = append(s.Children, writeIDs(m.Children(stripe)))

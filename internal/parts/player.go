@@ -124,12 +124,12 @@ func (y *player) look(now int64) {
 		}
 		return
 	}
-	y.fetch(now, p, func(i int) bool { return y.short || !y.stream.mesh.Awaited(p.stripe(i)) })
+	y.fetch(now, p, func(i int) bool { return y.short || y.stream.mesh.Parent(p.stripe(i)) == (ID{}) })
 }
 
 func (y *player) awaitsAny() bool {
 	for stripe := range stripes {
-		if y.stream.mesh.Awaited(stripe) {
+		if y.stream.mesh.Parent(stripe) != (ID{}) {
 			return true
 		}
 	}
@@ -212,7 +212,7 @@ func (y *player) lacks(p *part, stripe int) bool {
 // came says that a verified piece of a stripe came from a peer. What a parent has missed is forgiven with the last piece of its stripe of a
 // part that it has not missed: one that begins each part and leaves the rest to the origin is waited for in vain each time.
 func came(s *Stream, now int64, from ID, p *part, stripe int) {
-	if mesh.Parent(s.mesh, stripe) != from || !p.missed[stripe] && !s.player.lacks(p, stripe) {
+	if s.mesh.Parent(stripe) != from || !p.missed[stripe] && !s.player.lacks(p, stripe) {
 		s.mesh.Arrived(now, from, stripe)
 	}
 }

@@ -15,7 +15,7 @@ func TestTheOriginIsAskedWhenPeersAreDue(t *testing.T) {
 	awaited := map[int]bool{}
 	p := r.shelf.parts[2]
 	for i := range p.pieces {
-		awaited[i] = r.mesh.Awaited(p.stripe(i))
+		awaited[i] = r.mesh.Parent(p.stripe(i)) != (ID{})
 	}
 	fetched := map[int]bool{}
 	fetches := func(acts []Act) (count int) {

@@ -184,7 +184,7 @@ func (n *Node) Checked(now int64, c Check, ok bool) {
 	}
 	pc := &c.of.pieces[c.Piece]
 	if c.From != (ID{}) {
-		if ok {
+		if ok { // while it still counts as one that does not lack
 			came(s, now, c.From, c.of, c.of.stripe(c.Piece))
 		}
 		pc.checking--

@@ -73,8 +73,9 @@ func (f *followed) rests(now int64) bool { return f.load == nil && parts.Idle(f.
 
 // wake has the node look again.
 func (s *streams) wake() {
+	now := s.nowUs()
 	for track, f := range s.tracks {
-		if f.rests(s.nowUs()) {
+		if f.rests(now) {
 			s.leave(track) // until the player asks again
 		}
 	}
@@ -85,7 +86,6 @@ func (s *streams) wake() {
 	if s.stopped || len(s.tracks) == 0 {
 		return
 	}
-	now := s.nowUs()
 	wait := time.Duration(s.node.Next(now)-now) * time.Microsecond
 	s.tick = s.loop.After(max(wait, time.Millisecond), func() {
 		s.tick = nil

@@ -48,7 +48,7 @@ func (w *watch) load(n int, deadline int64) {
 	}
 	switch {
 	case sim.o.Way == Push:
-		w.fetch(f, p, func(i int) bool { return w.short || !f.mesh.Awaited(f.stripe(p, i)) })
+		w.fetch(f, p, func(i int) bool { return w.short || f.mesh.Parent(f.stripe(p, i)) == (mesh.ID{}) })
 	case sim.o.Way == Pull && len(w.node.order) > 0:
 		f.pull(p)
 	default:
@@ -166,7 +166,7 @@ func (w *watch) use(f *feed, p *part) {
 		f.enough(p.n)
 	}
 	for s := range w.node.sim.o.Stripes {
-		if f.mesh.Awaited(s) {
+		if f.mesh.Parent(s) != (mesh.ID{}) {
 			w.depths = append(w.depths, len(f.mesh.Path(s))-1)
 		}
 	}

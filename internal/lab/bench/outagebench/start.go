@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/sleep"
@@ -49,7 +48,6 @@ func (s *start) begin() { close(s.begun) }
 
 // hold serves a page that waits until all may begin, and film's page from then on.
 func (s *start) hold(film http.Handler) http.Handler {
-	var once sync.Once
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-s.begun:
@@ -63,14 +61,12 @@ func (s *start) hold(film http.Handler) http.Handler {
 			w.Header().Set("Cache-Control", "no-store")
 			_, _ = io.WriteString(w, waitingPage) // a browser that has gone is seen by its end
 		case startPath:
-			once.Do(func() {
+			select {
+			case s.waits <- struct{}{}:
 				select {
-				case s.waits <- struct{}{}:
+				case <-s.begun:
 				case <-r.Context().Done():
 				}
-			})
-			select {
-			case <-s.begun:
 			case <-r.Context().Done():
 			}
 		default:

@@ -133,7 +133,7 @@ export class Stream implements State {
   checked(now: number, { from, piece, data, of: p }: Check, ok: boolean): void {
     const pc = p.pieces[piece]!;
     if (from !== undefined) {
-      if (ok) came(this, from, p, piece);
+      if (ok) came(this, from, p, piece); // while it still counts as one that does not lack
       pc.checking--;
     }
     if (ok && !pc.verified) this.accept(now, p, piece, data);
