@@ -195,9 +195,9 @@ test('pages take parts of headless viewers, and fare as a page without the scrip
   const theirs = sumOf(others.map((one) => amount(pages, one.session, 'downloaded')));
   expect(theirs, 'from headless viewers').toBeGreaterThan(500_000);
   for (const other of others) expect(other.banned).toBe(0);
-  // A seed has two children in each stripe. Which of the five viewers they are is chance: two of the three pages at most.
+  // A seed has two children in each stripe, and which of the five viewers they are is chance. So the bar is for what it does not send.
   expect(figure.seed + figure.peer).toBeGreaterThan(0.75);
-  expect(figure.peer).toBeGreaterThan(0.25);
+  expect(figure.peer / (1 - figure.seed)).toBeGreaterThan(0.6);
   expect(shown.shared, `of ${shown.cells} segments that the page shows`).toBeGreaterThan(5);
   for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
 });
