@@ -25,7 +25,10 @@ let admin: string;
 beforeAll(async () => {
   listen = `127.0.0.1:${await freePort()}`;
   admin = `127.0.0.1:${await freePort()}`;
-  probe = await Service.start(['probe', 'serve', '--listen', listen, '--admin', admin], `http://${admin}/readyz`);
+  probe = await Service.start(
+    ['probe', 'serve', '--listen', listen, '--udp', '127.0.0.1:0', '--admin', admin],
+    `http://${admin}/readyz`,
+  );
   pages = createServer(async (request, response) => {
     const name = /^\/(ndt7[\w-]*\.js)$/.exec(request.url ?? '')?.[1];
     response.setHeader('Content-Type', name ? 'text/javascript' : 'text/html');
