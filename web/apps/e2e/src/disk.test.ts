@@ -14,14 +14,18 @@ const start = () =>
   // The packager's lists certify: Firefox makes no pair with a seed that is on loopback alone.
   Stack.start({ split: true, seedless: true, packaged: true, policy: { disk_bytes: most } });
 
-/** What is in the folder that pages of the origin keep segments in; undefined: there is no folder. */
+/** What is in the folder that pages of the origin keep segments in; undefined: there is no folder, or it is deleted while it is read. */
 const kept = (viewer: Viewer) =>
   viewer.page.evaluate(async () => {
     const root = await navigator.storage.getDirectory();
-    const folder = await root.getDirectoryHandle('leeway').catch(() => undefined);
-    if (!folder) return undefined;
     const files: string[] = [];
-    for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) files.push(name);
+    try {
+      const folder = await root.getDirectoryHandle('leeway');
+      for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) files.push(name);
+    } catch (error) {
+      if ((error as DOMException).name !== 'NotFoundError') throw error;
+      return undefined;
+    }
     return files.filter((name) => name !== 'list').length;
   });
 
