@@ -60,6 +60,9 @@ func (l *link) announced(now int64, m peer.Part) {
 	if !s.shelf.near(m.Turn) {
 		if len(s.shelf.listed) > 0 {
 			l.unsolicited(len(m.Raw))
+			if !l.seed {
+				u.spare = Backlog
+			}
 		}
 		l.refuse(u, false)
 		return

@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"math"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -169,5 +170,59 @@ func TestWhatASeedHasToldAViewerMayTell(t *testing.T) {
 		if b := blamed(r.settle(3)); r.Bytes(1, 0) == nil || len(b) > 0 {
 			t.Errorf("%x first: taken %v, blamed %v", first[0], r.Bytes(1, 0) != nil, b)
 		}
+	}
+}
+
+// TestPartsFarFromThePlaylistAreCharged in whole to the viewer that pushes them, wherever their pieces come first.
+func TestPartsFarFromThePlaylistAreCharged(t *testing.T) {
+	const pieces = 3
+	for name, c := range map[string]struct {
+		from    ID
+		turn    uint32
+		before  bool // the pieces come ahead of the announcement
+		charged int  // bytes of pieces
+	}{
+		"too far ahead":              {other, (Ahead + 1) * turns, false, pieces * peer.PieceSize},
+		"too far ahead, data first":  {other, (Ahead + 1) * turns, true, pieces * peer.PieceSize},
+		"long past":                  {other, math.MaxUint32, false, pieces * peer.PieceSize},
+		"of a seed, that others may": {seed, (Ahead + 1) * turns, false, 0},
+	} {
+		r := newRig()
+		r.subscribed(1, c.from)
+		push := func() {
+			for i := range pieces {
+				r.Data(2, c.from, peer.Data{Request: peer.PushedID(0, i), Payload: make([]byte, peer.PieceSize)})
+			}
+		}
+		if c.before {
+			push()
+		}
+		r.announces(2, c.from, 0, c.turn)
+		if !c.before {
+			push()
+		}
+		if b, certificate := blamed(r.settle(2)), len(rawOf(c.turn)); len(b) != 1 || b[Unsolicited] != c.charged+certificate {
+			t.Errorf("%s: %v", name, b)
+		}
+	}
+}
+
+// TestATabThatWakesBlamesNoParent: what was pushed for as long as its subscription lasted comes at once, before its playlist goes on.
+func TestATabThatWakesBlamesNoParent(t *testing.T) {
+	const lease = 8 * second
+	r := newRig()
+	r.subscribed(1, other)
+	for turn := range uint32(lease / partTime) {
+		r.announces(2, other, turn, 1+turn)
+		_, data := partOf(1 + turn)
+		for i := 0; i*peer.PieceSize < len(data); i++ {
+			r.sends(2, other, turn, 1+turn, i)
+		}
+	}
+	for turn := range uint32(lease / partTime) {
+		r.list(1 + turn)
+	}
+	if b := blamed(r.settle(3)); len(b) > 0 {
+		t.Error(b)
 	}
 }

@@ -45,7 +45,10 @@ export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & {
     return;
   }
   if (!s.shelf.near(turn)) {
-    if (s.shelf.listed.length) unsolicited(n, l, raw.length);
+    if (s.shelf.listed.length) {
+      unsolicited(n, l, raw.length);
+      if (!l.seed) u.spare = backlog;
+    }
     refuse(n, l, u);
     return;
   }

@@ -3,7 +3,7 @@ import { pushedId } from '../protocol/parts.ts';
 import { pieceCount, pieceLength } from '../segment/segment.ts';
 import type { Act } from './act.ts';
 import { Node } from './parts.ts';
-import { kept, turns } from './shelf.ts';
+import { ahead, kept, turns } from './shelf.ts';
 
 const id = (n: number) => n.toString(16).padStart(2, '0').padEnd(32, '0');
 const [seed, other, third, stream] = [id(0xff), id(2), id(3), id(1)];
@@ -103,4 +103,19 @@ it('what waits of a stream that is left takes no place of what comes when it is 
     sends(other, push, 0);
   }
   expect(blamed(settle())).toEqual([]);
+});
+
+it.each([
+  ['too far ahead', other, (ahead + 1) * turns, false, 3],
+  ['too far ahead, data first', other, (ahead + 1) * turns, true, 3],
+  ['long past', other, 2 ** 32 - 1, false, 3],
+  ['of a seed, that others may', seed, (ahead + 1) * turns, false, 0],
+])('a part far from the playlist is charged in whole: %s', (_what, from, turn, before, pieces) => {
+  const { tells, sends, settle } = setUp([from, from, from, from]);
+  const push = () => [0, 1, 2].forEach((piece) => void sends(from, 0, piece));
+  if (before) push();
+  tells(from, 0, turn, 1);
+  if (!before) push();
+  const bytes = blamed(settle()).reduce((sum, a) => sum + a.bytes, 0);
+  expect(bytes).toBe(1 + pieces * 16_384);
 });
