@@ -53,12 +53,8 @@ func (l *link) announced(now int64, m peer.Part) {
 		return
 	}
 	u := l.announce(m)
-	if left {
-		u.state = refused
-		return
-	}
-	if !s.shelf.near(m.Turn) {
-		if len(s.shelf.listed) > 0 {
+	if left || !s.shelf.near(m.Turn) {
+		if !left && len(s.shelf.listed) > 0 {
 			l.unsolicited(len(m.Raw))
 			if !l.seed {
 				u.spare = Backlog

@@ -40,12 +40,8 @@ export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & {
     return;
   }
   const u = announce(l, m);
-  if (!s) {
-    u.state = 'refused';
-    return;
-  }
-  if (!s.shelf.near(turn)) {
-    if (s.shelf.listed.length) {
+  if (!s?.shelf.near(turn)) {
+    if (s?.shelf.listed.length) {
       unsolicited(n, l, raw.length);
       if (!l.seed) u.spare = backlog;
     }
