@@ -69,12 +69,11 @@ func (s *scene) causes(all []askedOrigin) (segments int, n map[string]int, bytes
 	n, bytes = map[string]int{}, map[string]int64{}
 	nth := map[string]map[string]int{} // of the viewer's segments, by viewer and path; from 1 on
 	why := map[string]map[string]schedule.Reason{}
-	played := map[string]bool{}
+	played := s.given()
 	for _, v := range s.viewers {
 		nth[v.node.name], why[v.node.name] = map[string]int{}, map[string]schedule.Reason{}
 		for i, r := range v.results {
 			nth[v.node.name][path(r.URL)], why[v.node.name][path(r.URL)] = i+1, r.Reason
-			played[path(r.URL)] = true
 		}
 	}
 	before := map[string][]string{}
