@@ -136,31 +136,34 @@ func (s *stage) watch(ctx context.Context) (with, without watched, err error) {
 	var results [2]watched
 	var errs [3]error
 	var wg sync.WaitGroup
-	begin := newStart()
+	starts := [2]*demopage.Start{demopage.NewStart(), demopage.NewStart()}
 	for i := range s.viewers {
 		wg.Go(func() {
-			if results[i], errs[i] = s.one(ctx, i, begin); errs[i] != nil {
+			if results[i], errs[i] = s.one(ctx, i, starts[i]); errs[i] != nil {
 				errs[i] = fmt.Errorf("%s: %w", s.viewers[i].Name(), errs[i])
 				cancel()
 			}
 		})
 	}
 	wg.Go(func() {
-		if begin.ready(ctx, len(s.viewers)) != nil {
-			return // a viewer says why
+		if errs[2] = demopage.Ready(ctx, starts[:]...); errs[2] != nil {
+			cancel()
+			return
 		}
 		if errs[2] = s.lab.Mark(); errs[2] != nil {
 			cancel()
 			return
 		}
-		begin.begin()
+		for _, start := range starts {
+			start.Begin()
+		}
 	})
 	wg.Wait()
 	return results[0], results[1], errors.Join(errs[:]...)
 }
 
 // one is a viewer: the first has the script.
-func (s *stage) one(ctx context.Context, i int, begin *start) (w watched, err error) {
+func (s *stage) one(ctx context.Context, i int, start *demopage.Start) (w watched, err error) {
 	host, leeway := s.viewers[i], i == 0 && !s.scriptless
 	tracker := ""
 	var die func()
@@ -179,7 +182,7 @@ func (s *stage) one(ctx context.Context, i int, begin *start) (w watched, err er
 	p := newPage(host.DialContext, s.film.Public(), s.tracker.Public(), tracker, s.engine)
 	text := &bench.Tail{}
 	query := fmt.Sprintf("?leeway=off&maxbuffer=60&level=%d&%s", rendition, s.film.Page()) // the page's own tag names its own host
-	browser, err := demopage.Open(ctx, host, begin.hold(p), query, text)
+	browser, err := demopage.Open(ctx, host, start.Hold(p), query, text)
 	if err != nil {
 		return w, err
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -34,6 +35,7 @@ type stage struct {
 	speed   float64   // of the film; 0 is 1
 	mirror  *mirror   // of what viewers download beside; nil where none does
 	parts   bool      // headless viewers play the parts of a low-latency stream
+	seats   []*seat   // of a way's viewers; nil for a viewer without a browser
 	records string    // how files begin that headless viewers write their decisions to; empty: none
 }
 
@@ -114,63 +116,99 @@ const apartVariable = "LEEWAY_SWARM_APART"
 // leeway-lab schedule replay.
 const recordVariable = "LEEWAY_SWARM_RECORD"
 
+// part is one way of playing a trace, in its lab.
+type part struct {
+	*stage
+	way   string
+	plans []Plan
+
+	swarm     Swarm
+	void, err error
+}
+
 // all plays a trace in all ways in the same minutes, each in a lab of its own with the same seed: what else the machine
-// does is then the same for all. Where all viewers are browsers one way is played after the other: a machine that carries one carries not
-// three at once. void says why nothing is claimed of the run.
+// does is then the same for all. void says why nothing is claimed of the run.
 func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms []Swarm, void, err error) {
-	ways := s.ways()
-	var stages []*stage
+	var parts []*part
 	defer func() {
-		for _, st := range stages {
-			err = errors.Join(err, st.close())
+		for _, p := range parts {
+			err = errors.Join(err, p.close())
 		}
 	}()
-	for _, way := range ways {
+	for _, way := range s.ways() {
 		st, err := build(ctx, r, plans, s.servers(way, r.Log))
 		if err != nil {
 			return nil, nil, err
 		}
 		st.parts = s.live != nil && s.live.parts
-		stages = append(stages, st)
+		parts = append(parts, &part{stage: st, way: way, plans: s.cast(way, plans)})
 		if folder := os.Getenv(recordVariable); folder != "" {
 			st.records = filepath.Join(folder, fmt.Sprintf("run %d %s ", r.Number, way))
 		}
 	}
-	stop, err := stages[0].scraped()
+	stop, err := parts[0].scraped()
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	swarms = make([]Swarm, len(ways))
-	voids, errs := make([]error, len(ways)), make([]error, len(ways))
-	var wg sync.WaitGroup
-	for i, st := range stages {
-		wg.Go(func() {
-			swarms[i], voids[i], errs[i] = st.play(ctx, r, s.cast(ways[i], plans), s, ways[i])
-			if errs[i] != nil {
-				errs[i] = fmt.Errorf("%s: %w", ways[i], errs[i])
-				cancel()
-			}
-		})
-		if os.Getenv(apartVariable) != "" || s.rival || s.kinds {
-			wg.Wait()
+	for turn := range slices.Chunk(parts, s.atOnce(len(parts))) {
+		if err := s.take(ctx, r, turn); err != nil {
+			return nil, nil, err
 		}
 	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return nil, nil, err
-	}
-	for i, swarm := range swarms {
-		r.Logf("%s", ways[i])
-		swarm.describe(r.Log)
-		r.Logf("lab: %v", swarm.Lab)
-		if voids[i] != nil {
-			voids[i] = fmt.Errorf("%s: %w", ways[i], voids[i])
+	var voids []error
+	for _, p := range parts {
+		r.Logf("%s", p.way)
+		p.swarm.describe(r.Log)
+		r.Logf("lab: %v", p.swarm.Lab)
+		swarms = append(swarms, p.swarm)
+		if p.void != nil {
+			voids = append(voids, fmt.Errorf("%s: %w", p.way, p.void))
 		}
 	}
 	return swarms, errors.Join(voids...), nil
+}
+
+// atOnce is how many of so many ways are played at once. Where all viewers are browsers one way is played after the other: a machine that
+// carries one carries not three at once.
+func (s scenario) atOnce(ways int) int {
+	if os.Getenv(apartVariable) != "" || s.rival || s.kinds {
+		return 1
+	}
+	return ways
+}
+
+// take plays the ways of one turn, once all of its browsers have started.
+func (s scenario) take(ctx context.Context, r *bench.Run, turn []*part) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var seats []*seat
+	for _, p := range turn {
+		defer p.leave()
+		if err := p.open(ctx, p.plans, p.way); err != nil {
+			return fmt.Errorf("%s: %w", p.way, err)
+		}
+		seats = append(seats, p.seats...)
+	}
+	if err := ready(ctx, seats); err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	for _, p := range turn {
+		wg.Go(func() {
+			p.swarm, p.void, p.err = p.play(ctx, r, p.plans, s, p.way)
+			if p.err != nil {
+				p.err = fmt.Errorf("%s: %w", p.way, p.err)
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	var errs []error
+	for _, p := range turn {
+		errs = append(errs, p.err)
+	}
+	return errors.Join(errs...)
 }
 
 // play has a trace's viewers watch and asks each what came of it.
@@ -193,7 +231,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 			defer progress.add(-1, 1)
 			patient, done := context.WithTimeout(ctx, sc.film+late)
 			defer done()
-			swarm.Outcomes[i], errs[i] = s.watch(patient, s.viewers[i], p, way)
+			swarm.Outcomes[i], errs[i] = s.watch(patient, s.viewers[i], p, way, s.seats[i])
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("viewer %d: %w", i+1, errs[i])
 				cancel()
@@ -236,16 +274,16 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	return swarm, errors.Join(swarm.Lab.Certify(), progress.spare.certify()), nil
 }
 
-// watch is one viewer from its arrival to its end, and what else its machine does.
-func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, way string) (o Outcome, err error) {
+// watch is one viewer from its arrival to its end, and what else its machine does. at is where its browser is, nil: it has none.
+func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, way string, at *seat) (o Outcome, err error) {
 	var other sync.WaitGroup
 	var downloaded int64
 	var failed error
 	if p.DownloadFor > 0 {
 		other.Go(func() { downloaded, failed = s.mirror.download(ctx, host, p) })
 	}
-	if p.Browser {
-		o, err = s.browse(ctx, host, p, way)
+	if at != nil {
+		o, err = at.watch(ctx, p)
 	} else {
 		o, err = s.headless(ctx, host, p, way != originOnly)
 	}

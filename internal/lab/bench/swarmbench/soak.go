@@ -135,7 +135,7 @@ func (s *stage) visit(ctx context.Context, host *netlab.Host, dice *rand.Rand, l
 		defer cancel()
 		ctx = killed
 	}
-	_, _ = s.watch(ctx, host, p, withLeeway)
+	_, _ = s.watch(ctx, host, p, withLeeway, nil)
 }
 
 // settled is how many seconds in a row have to look alike before a rest is one.
