@@ -170,6 +170,7 @@ describe('a title', () => {
     const { leeway, enter, joined, contexts } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
+    expect(playback.alone).toBe(true);
     expect(playback.capacity()).toBeUndefined();
     const origin = async () => ({ data: new ArrayBuffer(500_000), status: 200, url: 'x', transferMs: 100 });
     await playback.load(request(0, origin)).result;
@@ -178,6 +179,7 @@ describe('a title', () => {
     await enter();
     await joined();
     expect(contexts[0]!.line.estimate()).toBeCloseTo(40_000_000);
+    expect(playback.alone).toBe(false);
   });
 
   test('hands the errors of the origin on, and makes up for its own', async () => {

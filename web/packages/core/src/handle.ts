@@ -10,6 +10,8 @@ export interface PlayedTitle {
   readonly closed: boolean;
   /** Segments go through `load` unless it is certain that no peer delivery comes. */
   readonly active: boolean;
+  /** There is no engine. */
+  readonly alone: boolean;
   load(request: SegmentRequest, onProgress: ProgressFunction): Loading;
   /** Counts a segment that came from the origin without the engine. Returns the reason why. */
   bypass(bytes: number, ms?: number): Reason;
@@ -47,6 +49,9 @@ export function createHandle<T extends PlayedTitle>(o: HandleOptions<T>): Handle
     },
     get active() {
       return title()?.active ?? false;
+    },
+    get alone() {
+      return title()?.alone ?? true;
     },
     load(request, onProgress = () => {}) {
       const now = title();

@@ -49,6 +49,8 @@ export interface Playback {
   readonly manifest: string;
   /** Whether segments should go through `load`; false: leave the player's own loader alone, and report by `bypass`. */
   readonly active: boolean;
+  /** Whether there is no engine, so that the origin alone sends what it is asked for now. */
+  readonly alone: boolean;
   load(request: SegmentRequest, onProgress?: ProgressFunction): Loading;
   /** A segment that the player fetched itself: bytes, for the statistics, and ms from the first byte to the last. */
   bypass(bytes: number, ms?: number): void;

@@ -92,6 +92,9 @@ export function createTitle(o: TitleOptions): Title {
     get active() {
       return !closed && (member.engine() !== undefined || member.mayStart());
     },
+    get alone() {
+      return !member.engine();
+    },
     load(request, onProgress) {
       const { startMs, durationMs } = request.upcoming.slice(0, toldAhead).at(-1) ?? request;
       const whole = (ms: number) => Math.max(0, Math.round(ms + (request.zeroMs ?? 0)));

@@ -110,6 +110,7 @@ export class FakeLeeway {
     return {
       manifest,
       active: this.active,
+      alone: false,
       load: (request) => {
         this.requests.push(request);
         const controller = new AbortController();

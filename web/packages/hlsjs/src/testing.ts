@@ -83,6 +83,7 @@ export class PreviousLoader implements FragmentLoaderLike {
 export class FakePlayback implements Playback {
   manifest = 'm';
   active = true;
+  alone = false;
   bps: number | undefined;
   bypassed: [bytes: number, ms?: number] | undefined;
   crowded: boolean | undefined;

@@ -113,6 +113,34 @@ describe('attaching', () => {
     expect(opened[0]!.closed).toBe(true);
   });
 
+  test('the core hears of the picture when no segment is on its way, since it begins links then', async () => {
+    const { leeway, player, opened, request } = setUp();
+    const origin = await startOrigin();
+    const media = new FakeMedia();
+    player.media = media as unknown as HTMLMediaElement;
+    detach = attachShaka(leeway, shaka, player);
+    player.load(manifest);
+    const { stream, segments } = newStream(origin.url('/'), 3);
+    const first = request(SEGMENT, origin.url('/0.ts'), { stream, segment: segments[0] });
+    await vi.waitFor(() => expect(opened[0]!.request).toBeDefined());
+    media.fire('playing');
+    expect(opened[0]!.observed).toEqual([]);
+    opened[0]!.fromOrigin();
+    await first;
+    expect(opened[0]!.observed).toMatchObject([{ startup_ms: expect.any(Number) }]);
+    // Once; and one that is given up has ended as well.
+    player.say('loading');
+    player.load(manifest);
+    opened[1]!.request = undefined;
+    const second = request(SEGMENT, origin.url('/1.ts'), { stream, segment: segments[1] });
+    second.catch(() => {});
+    await vi.waitFor(() => expect(opened[1]!.request).toBeDefined());
+    media.fire('playing');
+    expect(opened[1]!.observed).toEqual([]);
+    opened[1]!.reject(new Error('aborted'));
+    await vi.waitFor(() => expect(opened[1]!.observed).toHaveLength(1));
+  });
+
   test('a mistake says how it goes', () => {
     const { leeway, player } = setUp();
     expect(() => attachShaka({} as Leeway, shaka, player)).toThrow(/createLeeway/);

@@ -73,13 +73,24 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
   const known = attached.get(player);
   if (known) return known;
 
-  let playback: Playback | undefined;
   const caught = (where: string, error: unknown) => leeway.caught(`shaka ${where}`, error);
+  let playback: Playback | undefined;
+  let loads = 0;
+  let pictured = false;
+  /** Links begin when the core hears of the picture. They would take the page's thread from the segment that Shaka's first choice is by. */
+  const tell = guarded(() => {
+    if (!pictured || loads) return;
+    pictured = false;
+    playback?.onCollect?.();
+  }, caught);
   const observer = observePlayback({
     clock: leeway.clock,
     bitrate: () => bitrateShown(player),
     paused: (paused) => playback?.setPaused(paused),
-    started: () => playback?.onCollect?.(),
+    started() {
+      pictured = true;
+      tell();
+    },
     caught,
   });
   const close = () => {
@@ -122,9 +133,13 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
     listeners[event] = guarded(f, caught);
     player.addEventListener(event, listeners[event]!);
   }
+  const moved = (change: 1 | -1) => {
+    loads += change;
+    tell();
+  };
   const filter: RequestFilter = (_type, request, context) => {
     const segment = ours(context);
-    if (segment) asks.set(request, { player, context: segment, playback: () => playback, caught });
+    if (segment) asks.set(request, { player, context: segment, playback: () => playback, moved, caught });
   };
   const engine = player.getNetworkingEngine()!;
   engine.registerRequestFilter(filter);
@@ -144,7 +159,10 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
   return detach;
 }
 
-function guarded(f: (event: unknown) => void, caught: (where: string, error: unknown) => void): typeof f {
+function guarded(
+  f: (event: unknown) => void,
+  caught: (where: string, error: unknown) => void,
+): (event?: unknown) => void {
   return (event) => {
     try {
       f(event);

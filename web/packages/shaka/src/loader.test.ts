@@ -36,7 +36,7 @@ async function setUp(retry: object = {}) {
       more,
     );
     const own = { stream, segment: segments[5]!, ...context };
-    asks.set(request, { player, context: own, playback: () => playback, caught });
+    asks.set(request, { player, context: own, playback: () => playback, moved: () => {}, caught });
     return engine.request(SEGMENT, request);
   };
   const asked = () => vi.waitFor(() => expect(playback.request).toBeDefined());
@@ -282,6 +282,37 @@ describe("Shaka's estimate of the line", () => {
     answer.end(Buffer.alloc(50_000));
     await promise;
     expect(samples).toEqual([{ ms: 400, bytes: 50_000 }]);
+  });
+
+  test('hears of the bytes as they come from a page without an engine, to the end of the fetch', async () => {
+    const { load, asked, playback, samples, origin } = await setUp();
+    playback.alone = true;
+    const { next } = origin.hold();
+    const { promise } = load();
+    await asked();
+    playback.fromOrigin();
+    const { answer } = await next;
+    vi.setSystemTime(Date.now() + 200);
+    answer.write(Buffer.alloc(40_000));
+    await vi.waitFor(() => expect(samples).not.toEqual([]));
+    playback.alone = false;
+    answer.end(Buffer.alloc(40_000));
+    await promise;
+    expect(samples.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(80_000);
+  });
+
+  test('of a live stream is told when a segment is whole', async () => {
+    const { player, load, asked, playback, samples, origin, clock } = await setUp();
+    player.live = playback.alone = true;
+    const { next } = origin.hold();
+    const { promise } = load();
+    await asked();
+    playback.fromOrigin();
+    const { answer } = await next;
+    await clock.advance(400);
+    answer.end(Buffer.alloc(40_000));
+    await promise;
+    expect(samples).toEqual([{ ms: 400, bytes: 40_000 }]);
   });
 
   test('takes the capacity of the line for what peers have sent, and nothing without one', async () => {

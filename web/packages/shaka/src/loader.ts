@@ -30,6 +30,8 @@ export interface Asked {
   player: PlayerLike;
   context: Required<RequestContext>;
   playback(): Playback | undefined;
+  /** One more segment is on its way by the core, or one less. */
+  moved(change: 1 | -1): void;
   caught(where: string, error: unknown): void;
 }
 
@@ -83,7 +85,8 @@ export function timing(bytes: number, originMs?: number, bps?: number): Pick<Sha
 function createOrigin(
   shaka: ShakaLike,
   clock: Clock,
-  [uri, request, type, , headers, config]: Parameters<SchemePlugin>,
+  tells: () => boolean,
+  [uri, request, type, progress, headers, config]: Parameters<SchemePlugin>,
 ) {
   const last: { response?: ShakaResponse; ms: number } = { ms: 0 };
   const fetch: SegmentRequest['origin'] = async (signal, onProgress, part): Promise<OriginResult> => {
@@ -94,9 +97,11 @@ function createOrigin(
     // overtaken by peers. Shaka then appends what the segment is in the end.
     const own = { ...request, headers: { ...request.headers }, streamDataCallback: undefined };
     if (part) own.headers.Range = `bytes=${part.first}-${part.last}`;
-    const moved: ProgressUpdated = (_ms, bytes, remaining) => {
+    const told = tells();
+    const moved: ProgressUpdated = (ms, bytes, remaining) => {
       loaded += bytes;
       onProgress(loaded, loaded + remaining);
+      if (told) progress(ms, bytes, remaining);
     };
     const begun: HeadersReceived = (received) => {
       firstAt = clock.now();
@@ -129,14 +134,18 @@ function share(
   args: Parameters<SchemePlugin>,
 ): Operation | undefined {
   const [uri, request, type, , , config] = args;
-  const origin = createOrigin(shaka, clock, args);
+  const ignore = () => {};
+  // Live streams stay as they were (decision 0112).
+  const film = !asked.player.isLive();
+  const moved = film ? asked.moved : ignore;
+  const origin = createOrigin(shaka, clock, () => film && playback.alone, args);
   const wanted = requestFor(asked, playback.manifest, uri, request, origin.fetch);
   if (!wanted) return undefined;
   const { Range, ...headers } = request.headers;
-  const ignore = () => {};
   wanted.beside = (url, ...how) =>
-    createOrigin(shaka, clock, [url, { ...request, headers }, type, ignore, ignore, config]).fetch(...how);
+    createOrigin(shaka, clock, () => false, [url, { ...request, headers }, type, ignore, ignore, config]).fetch(...how);
   const loading = playback.load(wanted);
+  moved(1);
   let code: 'OPERATION_ABORTED' | 'TIMEOUT' | 'HTTP_ERROR' = 'HTTP_ERROR';
   const end = (why: typeof code) => {
     code = why;
@@ -145,8 +154,12 @@ function share(
   // The origin's fetch keeps its own times; this bounds the whole, waiting for peers included.
   const { timeout } = request.retryParameters;
   const timer = timeout ? clock.setTimer(() => end('TIMEOUT'), timeout) : 0;
-  const succeed = ({ data, bytes, crowded }: SegmentResult): ShakaResponse => {
+  const ended = () => {
     clock.clearTimer(timer);
+    moved(-1);
+  };
+  const succeed = ({ data, bytes, crowded }: SegmentResult): ShakaResponse => {
+    ended();
     const { response, ms } = origin.last;
     const pure = bytes.seed + bytes.peer === 0 ? response : undefined;
     return {
@@ -160,7 +173,7 @@ function share(
     };
   };
   const fail = (error: unknown): never => {
-    clock.clearTimer(timer);
+    ended();
     // The origin's own error is the player's business, as it came.
     throw code === 'HTTP_ERROR' && error instanceof shaka.util.Error ? error : failure(shaka, code, uri, error, type);
   };

@@ -10,6 +10,7 @@ export function attachTo(player: Pick<Player, 'url' | 'config'>, engine: Engine,
   const playback: Playback = {
     manifest: player.url,
     active: true,
+    alone: false,
     load: (request, onProgress = () => {}) => engine.load(request, onProgress),
     bypass: (bytes, ms) => line.bypassed(bytes, ms!),
     capacity: line.told,
