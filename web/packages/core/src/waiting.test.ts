@@ -1,5 +1,6 @@
 /** What a request of the player waits for before there is an engine: nothing, unless a seed has been introduced (spec/schedule.md, Waiting). */
 import { describe, expect, test, vi } from 'vitest';
+import type { OriginResult } from './ports.ts';
 import { manifest, request, setUp } from './testing/client.ts';
 import { settle } from './testing/clock.ts';
 import { peerA, peerB, swarm } from './testing/socket.ts';
@@ -123,21 +124,43 @@ describe('a request leaves in the turn in which the player makes it', () => {
 
 describe('a request waits for a seed that was introduced', () => {
   test('until the engine is there, which has it then', async () => {
-    const { ask, welcomed, joined, introduce, engines, clock, playback } = await page();
+    const { ask, welcomed, joined, introduce, engines, clock } = await page();
     await welcomed();
     await joined();
     introduce('seed');
     const waits = ask();
     expect(waits.left).toBe(false);
-    playback.observe({ startup_ms: 300 });
-    await clock.advance(450);
+    await clock.advance(0);
     expect(engines[0]!.loads).toHaveLength(1);
     expect(engines[0]!.seedLinking).toBe(true);
   });
 
+  test('which has engine and links begin without the picture, unless something that the player asked for is on its way', async () => {
+    const { ask, welcomed, joined, introduce, engines, clock, playback, connections, loads } = await page();
+    const after = (ms: number, come: () => Promise<OriginResult>) =>
+      playback.load(request(0, () => new Promise((resolve) => clock.setTimer(() => resolve(come()), ms)))).result;
+    const audio = after(150, request().origin as () => Promise<OriginResult>);
+    const failing = expect(after(200, () => Promise.reject(new Error('404')))).rejects.toThrow('404');
+    await welcomed();
+    await joined();
+    introduce('seed');
+    await clock.advance(100);
+    ask();
+    await clock.advance(50);
+    await audio;
+    ask();
+    await clock.advance(50);
+    await failing;
+    expect([loads.engine, engines.length, connections.length]).toEqual([0, 0, 0]);
+    ask();
+    await clock.advance(0);
+    expect([loads.engine, engines.length, connections.length]).toEqual([1, 1, 1]);
+    expect(engines[0]!.loads).toHaveLength(3);
+  });
+
   test('three quarters of a second in all, over all that is asked for, the engine’s time included', async () => {
-    const { ask, welcomed, joined, introduce, contexts, loads, clock, playback } = await page();
-    loads.failing = true;
+    const { ask, welcomed, joined, introduce, contexts, loads, clock } = await page();
+    Object.assign(loads, { failing: true, takesMs: 400 });
     await welcomed();
     await joined();
     introduce('seed');
@@ -146,12 +169,11 @@ describe('a request waits for a seed that was introduced', () => {
     waits.push(ask());
     await clock.advance(150);
     expect(waits.map(({ origin }) => origin.mock.calls.length)).toEqual([0, 0]);
-    playback.observe({ startup_ms: 350 });
     // The engine does not come: nothing waits for it.
-    await clock.advance(60);
+    await clock.advance(50);
     expect(waits.map(({ origin }) => origin.mock.calls.length)).toEqual([1, 1]);
     expect(ask().left).toBe(true);
-    loads.failing = false;
+    Object.assign(loads, { failing: false, takesMs: 0 });
     await clock.advance(10_000);
     await joined();
     expect(contexts[0]!.credit.leftMs()).toBe(350);
@@ -183,7 +205,8 @@ describe('a request waits for a seed that was introduced', () => {
   });
 
   test('no longer than what the player has in hand allows', async () => {
-    const { welcomed, joined, introduce, playback, clock } = await page();
+    const { welcomed, joined, introduce, playback, clock, loads } = await page();
+    loads.takesMs = 1_000;
     await welcomed();
     await joined();
     introduce('seed');

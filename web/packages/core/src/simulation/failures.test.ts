@@ -74,6 +74,13 @@ describe('the simulation', () => {
     expect(mine.bytes.seed).toBeGreaterThan(10 * mine.bytes.origin);
   });
 
+  it('has them serve before the picture is on screen', async () => {
+    const [at, painting] = [0, 250].map((paintMs) => ({ ...lines[2]!, paintMs }));
+    const mine = await watch(films[0]!, signer, painting!, failures[0], 0);
+    expect(mine.startupMs).toBeGreaterThan((await watch(films[0]!, signer, at!, failures[0], 0)).startupMs + 240);
+    expect(mine.bytes.seed).toBeGreaterThan(10 * mine.bytes.origin);
+  });
+
   it('has the line fall, so that what is not in hand by then is missed', async () => {
     const [steady, falls] = await Promise.all(
       [lines[2]!, lines[3]!].map((line) => watch(films[0]!, signer, line, undefined, 0)),

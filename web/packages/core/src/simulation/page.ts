@@ -26,6 +26,8 @@ export interface Access {
   rttMs: number;
   /** What the rate falls to, four seconds after the first picture and for 15 s. */
   low?: number;
+  /** How long the first segment is in hand before it is on screen; 0 if left out. */
+  paintMs?: number;
 }
 
 /** A part of Leeway that fails. */
@@ -179,8 +181,11 @@ class Page {
       this.update();
       this.bufferedMs = segment.startMs + segment.durationMs;
       if (n === 0) {
-        watched.startupMs = world.now() - this.begunAt;
-        playback?.observe({ startup_ms: world.now() - openedAt });
+        void this.wait(this.access.paintMs ?? 0).then(() => {
+          this.updatedAt = world.now();
+          watched.startupMs = world.now() - this.begunAt;
+          playback?.observe({ startup_ms: world.now() - openedAt });
+        });
       }
       const inHand = { atMs: world.now() - this.begunAt, ms: this.bufferedMs - this.position };
       watched.hand.push(inHand);

@@ -24,8 +24,8 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
     forbidden: (_what: { blockedURI: string; effectiveDirective: string }) => {},
     visibility: () => {},
   };
-  /** How often the engine's script was asked for, and whether it comes. */
-  const loads = { engine: 0, failing: false, cleared: 0 };
+  /** How often the engine's script was asked for, whether it comes, and how long it takes. */
+  const loads = { engine: 0, failing: false, takesMs: 0, cleared: 0 };
   const released = vi.fn();
   let bytes = 0;
   const environment: Environment = {
@@ -66,6 +66,7 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
       version: 'test',
       loadEngine: async () => {
         loads.engine++;
+        if (loads.takesMs) await new Promise<void>((resolve) => clock.setTimer(resolve, loads.takesMs));
         if (loads.failing) throw new Error('no script');
         return (context) => {
           contexts.push(context);

@@ -16,6 +16,7 @@ function setUp(engine: Pick<Engine, 'load' | 'adopt'>) {
     mayStart: () => true,
     awaitsSeed: () => false,
     pictured() {},
+    awaited() {},
     bypass: () => 'no-holder',
     caught(_where, error) {
       throw error;

@@ -24,6 +24,8 @@ export interface LoadingHost {
   awaitsSeed(): boolean;
   /** The first picture is in hand, or the origin fails (`Membership`). */
   pictured(filling: boolean): void;
+  /** A request waits for a seed, and nothing that the player asked for is on its way: engine and links take nothing from it. */
+  awaited(): void;
   /** Counts a segment that came without the engine; says why. */
   bypass(bytes: number): Reason;
   caught(where: string, error: unknown): void;
@@ -46,6 +48,8 @@ export function createLoading(host: LoadingHost): SegmentLoads {
   /** Segments held back until it is clear whether there is an engine. */
   const held = new Map<() => void, SegmentRef>();
   let upcoming: SegmentRef[] = [];
+  /** Requests at the origin that left without the engine. */
+  let underway = 0;
   /** What came from the origin before it was. */
   const early: [request: SegmentRequest, data: Uint8Array][] = [];
 
@@ -73,6 +77,7 @@ export function createLoading(host: LoadingHost): SegmentLoads {
       };
       const timer = clock.setTimer(go, ms);
       held.set(go, request);
+      if (!underway) host.awaited();
       credit.waits(held, true);
       signal.addEventListener('abort', go);
     });
@@ -120,6 +125,7 @@ export function createLoading(host: LoadingHost): SegmentLoads {
           caught('load', error);
         }
         let unshared: boolean | undefined;
+        underway++;
         const result = await fromOrigin(
           {
             origin: async (...how) => {
@@ -131,7 +137,7 @@ export function createLoading(host: LoadingHost): SegmentLoads {
           signal,
           onProgress,
           bypass,
-        );
+        ).finally(() => underway--);
         if (!unshared) keep(request, result.data);
         return result;
       };

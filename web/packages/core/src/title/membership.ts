@@ -43,6 +43,8 @@ export interface Membership {
   enter(welcome: Welcome): void;
   /** The first picture is there; with `filling` in hand at least: whether a buffer is filled over a thin line, which links are to leave alone. */
   pictured(filling?: boolean): void;
+  /** A request waits for a seed, with the line idle: engine and links come at once. */
+  awaited(): void;
   lost(): void;
   refused(reason: Reason): void;
   amend(welcome: Welcome, revoked: RevocationMessage[]): void;
@@ -349,6 +351,11 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       if (linkBy < now + paintMs) return;
       linkBy = fills ? openedAt + fillMs : Math.min(linkBy, now + pictureMs);
       if (timers.isSet('begin')) timers.set('begin', begin, linkBy - prepareMs - now);
+    },
+    awaited() {
+      if (!timers.isSet('begin')) return;
+      linkBy = clock.now();
+      timers.set('begin', begin, 0);
     },
     lost() {
       updates.stop();
