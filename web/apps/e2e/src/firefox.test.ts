@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
 import { Firefox } from './firefox.ts';
@@ -8,11 +8,16 @@ import { pause, Viewer } from './viewer.ts';
 let demo: Demo;
 let firefox: Firefox;
 let chromium: Chromium;
+const viewers: Viewer[] = [];
 
 beforeAll(async () => {
   demo = await Demo.start();
   firefox = await Firefox.start();
   chromium = await Chromium.start();
+});
+// Also of a try that failed: they would go on beside the next one.
+afterEach(async () => {
+  await Promise.all(viewers.splice(0).map((v) => v.close().catch(() => {})));
 });
 afterAll(async () => {
   await chromium?.stop();
@@ -36,7 +41,6 @@ async function taken(viewer: Viewer) {
 
 test('a Firefox with a seed, a second one, and a Chromium serve each other the demo', async () => {
   const url = `${demo.url}/?level=2&maxbuffer=20`;
-  const viewers: Viewer[] = [];
   for (const [name, browser] of [
     ['firefox 1', firefox],
     ['firefox 2', firefox],
@@ -61,19 +65,20 @@ test('a Firefox with a seed, a second one, and a Chromium serve each other the d
   // The first one serves both kinds: what comes later comes from viewers.
   expect(result[0]!.given).toBeGreaterThan(0);
   for (const later of result.slice(1)) expect(later.peer, later.name).toBeGreaterThan(later.seed);
-  await Promise.all(viewers.map((v) => v.close()));
 });
 
 test('a Firefox that resists fingerprinting takes from a Chromium, and gives nothing', async () => {
   const careful = await Firefox.start({ 'privacy.resistFingerprinting': true });
   try {
     const url = `${demo.url}/?level=2&maxbuffer=20`;
-    const first = await Viewer.open(chromium, `${url}&viewer=1`, { name: 'chromium' });
-    await pause(5000);
-    const second = await Viewer.open(careful, `${url}&viewer=2`, { name: 'careful' });
-    await pause(5000);
-    const third = await Viewer.open(chromium, `${url}&viewer=3`, { name: 'chromium 2' });
-    const viewers = [first, second, third];
+    for (const [name, browser] of [
+      ['chromium', chromium],
+      ['careful', careful],
+      ['chromium 2', chromium],
+    ] as const) {
+      if (viewers.length) await pause(5000);
+      viewers.push(await Viewer.open(browser, `${url}&viewer=${viewers.length + 1}`, { name }));
+    }
     const seen = await Promise.all(viewers.map((v) => v.until('20 s of film', (s) => s.currentTime >= 20, 90_000)));
     const result = await Promise.all(viewers.map(taken));
     figures('firefox-careful', { viewers: result });
