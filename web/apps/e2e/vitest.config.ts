@@ -14,7 +14,7 @@ const kit = 'src/conformance.test.ts';
  * Files that take more than a minute come first: one of them that began last would end alone. Of two that run beside each other one has
  * several pages that play, and one waits more.
  */
-const long = ['disk', 'sleep', 'firefox', 'leaks', 'swarm', 'headless', 'packaged', 'off', 'origin', 'check', 'share'];
+const long = ['firefox', 'sleep', 'disk', 'leaks', 'swarm', 'headless', 'packaged', 'off', 'origin', 'check', 'share'];
 
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -4,6 +4,7 @@ import { figures, round } from './figures.ts';
 import { Firefox } from './firefox.ts';
 import { Demo } from './service.ts';
 import { pause, Viewer } from './viewer.ts';
+import type { PageWindow } from './watched.ts';
 
 let demo: Demo;
 let firefox: Firefox;
@@ -25,14 +26,17 @@ afterAll(async () => {
   await demo?.stop();
 });
 
-/** Bytes by source of the page's one title, and links that are open. */
+/** Bytes by source of the page's one title, what others sent of the segments after the first two, and links that are open. */
 async function taken(viewer: Viewer) {
   const [title] = (await viewer.stats()).titles;
+  const { segments } = await viewer.page.evaluate(() => (window as unknown as PageWindow).__demo.stats());
+  const later = segments.slice(2) as { bytes: number; source: string }[];
+  const bytes = (of: typeof later) => of.reduce((sum, s) => sum + s.bytes, 0);
   const { origin, seed, peer } = title.totals.bytes;
   return {
     name: viewer.name,
     ...{ origin, seed, peer },
-    fromOthers: round((seed + peer) / (origin + seed + peer)),
+    fromOthers: round(bytes(later.filter((s) => s.source !== 'origin')) / bytes(later)),
     given: title.totals.uploaded.direct as number,
     background: title.totals.lanes.background as number,
     links: title.links.open as number,

@@ -1,5 +1,5 @@
 /** Pages at the edge of a low-latency stream push its parts to each other, and stay as near to the clock as a page without the script. */
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, type TestContext, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
 import { Firefox } from './firefox.ts';
@@ -14,6 +14,8 @@ const watchMs = 30_000;
 const rendition = '360p';
 /** How much further than a page without the script one may fall behind while it is watched, ms. */
 const lagBound = 150;
+/** A page without the script that is further behind the clock had no processor: it is 2.0 to 2.4 s on two that have time left, ms. */
+const slowLag = 4_000;
 const partPath = /\/live-\d+\.\d+\.m4s$/;
 
 interface Felt {
@@ -138,11 +140,18 @@ async function watched({ viewer, lag: before, stalls }: Watching, digests: Recor
   };
 }
 
-/** What holds for every page beside one without the script. */
-function unharmed(pages: Watched[], alone: Watched): void {
+/** Parts come, and none is wrong, on any machine. */
+function intact(pages: Watched[]): void {
   for (const page of pages) {
     expect(page.parts, `${page.name}: parts`).toBeGreaterThan(watchMs / 1000);
     expect(page.wrong, page.name).toEqual([]);
+  }
+}
+
+/** What holds for every page beside one without the script, where that one keeps up with the clock. Else there is no verdict. */
+function unharmed(pages: Watched[], alone: Watched, skip: TestContext['skip']): void {
+  skip(alone.lag > slowLag, `the machine was too slow: ${alone.lag} ms behind the clock without the script`);
+  for (const page of pages) {
     expect(page.played_ms, page.name).toBeGreaterThan(watchMs * 0.7);
     expect(page.fell, `${page.name}: behind the clock by ${page.lag} ms`).toBeLessThan(alone.fell + lagBound);
     expect(page.stalls, page.name).toBeLessThanOrEqual(alone.stalls);
@@ -164,7 +173,7 @@ const amount = (pages: Watched[], peer: string, way: 'downloaded' | 'uploaded'):
 /** A headless viewer, for so long at most. */
 const partsFor = (ms: number) => partsViewer(manifest(), demo.url, `${ms / 1000}s`, rendition);
 
-test('pages take parts of headless viewers, and fare as a page without the script', async () => {
+test('pages take parts of headless viewers, and fare as a page without the script', async ({ skip }) => {
   // The seed feeds the two that come first.
   const early = [partsFor(watchMs + 45_000), partsFor(watchMs + 45_000)];
   await pause(5_000);
@@ -185,7 +194,7 @@ test('pages take parts of headless viewers, and fare as a page without the scrip
   const figure = { seed: shareOf(pages, 'seed'), peer: shareOf(pages, 'peer'), signed, counted, shown };
   figures('lowlatency', { ...figure, pages, plain, headless: others.map((one) => one.stats) });
 
-  unharmed(pages, plain);
+  intact(pages);
   expect(signed, 'parts that the seed has signed').toBeGreaterThan(watchMs / 1000);
   expect(counted, 'parts from viewers, as the tracker was told').toBeGreaterThan(10);
   for (const page of pages) {
@@ -195,11 +204,12 @@ test('pages take parts of headless viewers, and fare as a page without the scrip
   const theirs = sumOf(others.map((one) => amount(pages, one.session, 'downloaded')));
   expect(theirs, 'from headless viewers').toBeGreaterThan(500_000);
   for (const other of others) expect(other.banned).toBe(0);
+  for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
+  unharmed(pages, plain, skip);
   // A seed has two children in each stripe, and which of the five viewers they are is chance. So the bar is for what it does not send.
   expect(figure.seed + figure.peer).toBeGreaterThan(0.75);
   expect(figure.peer / (1 - figure.seed)).toBeGreaterThan(0.6);
   expect(shown.shared, `of ${shown.cells} segments that the page shows`).toBeGreaterThan(5);
-  for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
 });
 
 test('a headless viewer takes parts of pages', async () => {
@@ -219,7 +229,7 @@ test('a headless viewer takes parts of pages', async () => {
   for (const page of pages) expect(page.wrong, page.name).toEqual([]);
 });
 
-test('a viewer that pushes wrong pieces is banned by each page at the first, and none is played', async () => {
+test('a viewer that pushes wrong pieces is banned by each page at the first, and none is played', async ({ skip }) => {
   // It has a place at the seed before the pages come, and has room for them. It chooses its rendition: the highest.
   const wicked = polluter(manifest(), watchMs / 1000 + 25);
   await pause(10_000);
@@ -232,7 +242,7 @@ test('a viewer that pushes wrong pieces is banned by each page at the first, and
   const blames = pages.flatMap(({ unlinked }) => unlinked.filter(({ banned }) => banned));
   figures('lowlatency-polluted', { pages, plain, peer });
 
-  unharmed(pages, plain);
+  intact(pages);
   expect(blames.length, 'pages that it has pushed to').toBeGreaterThan(0);
   for (const blame of blames) expect(blame).toEqual({ peer, reason: 'bad-piece', banned: true });
   for (const page of pages) {
@@ -240,6 +250,7 @@ test('a viewer that pushes wrong pieces is banned by each page at the first, and
     expect(page.rejected, page.name).toBeLessThan(16 * 16_384);
   }
   for (const viewer of viewers) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
+  unharmed(pages, plain, skip);
 });
 
 test('a Firefox gets parts of Chromium', async () => {
