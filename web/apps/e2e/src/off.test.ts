@@ -3,7 +3,7 @@ import { rows } from '../../../scripts/browsers/rows.mjs';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import { Stack } from './stack.ts';
-import { pause, Viewer } from './viewer.ts';
+import { pause, until, Viewer } from './viewer.ts';
 import type { PageOptions } from './watched.ts';
 
 let browser: Chromium;
@@ -78,12 +78,16 @@ test.concurrent('where peer delivery cannot be: one coded event, and the page pl
 
 /** Bytes from other peers, once there are some: a busy machine has links late. */
 async function fromOthers(viewer: Viewer): Promise<number> {
-  const deadline = Date.now() + 20_000;
-  for (;;) {
-    const bytes = (await viewer.told()).segments.reduce((sum, s) => sum + s.bytes.seed + s.bytes.peer, 0);
-    if (bytes > 0 || Date.now() > deadline) return bytes;
-    await pause(200);
-  }
+  let bytes = 0;
+  await until(
+    `${viewer.name}: bytes from others`,
+    async () => {
+      bytes = (await viewer.told()).segments.reduce((sum, s) => sum + s.bytes.seed + s.bytes.peer, 0);
+      return bytes > 0;
+    },
+    20_000,
+  );
+  return bytes;
 }
 
 /** Runs in the page ahead of all scripts: takes APIs from it, and tells which were there. */
