@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { KitPage } from './bench.ts';
 import { type Adapter, type Bench, caseNames, defineAdapter, runCell, skipped, table, type Verdict } from './index.ts';
 
 const adapter: Adapter = { name: 'player 1', format: 'hls', scripts: [], play: () => {} };
@@ -23,6 +24,72 @@ test('a cell is skipped by its case, or in one browser', async () => {
   expect(skipped(one, 'vod', 'Firefox')).toBe('issue 2');
   const bench = { browser: { name: 'Firefox' } } as Bench;
   expect(await runCell(bench, one, 'vod')).toMatchObject({ result: 'skipped', reason: 'issue 2', case: 'vod' });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const still = { startup: 0, stalls: [], duration: 60, bufferedAhead: 0, ended: false, error: '' };
+const page = { pageErrors: [], joined: true, shared: [], notices: [], contradictions: 0, links: 0 };
+
+/** Runs a cell of low latency whose pages, with Leeway and without, have a picture at the same moments. */
+async function lowLatency(at: (ms: number) => number) {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+  const opened: { prefix: string; plain: boolean }[] = [];
+  const folders: string[] = [];
+  const window = async () => {
+    let beganAt = 0;
+    const remote = {
+      goto: async (url: string) => {
+        beganAt = performance.now();
+        const { pathname, searchParams } = new URL(url);
+        opened.push({ prefix: pathname, plain: !('tracker' in JSON.parse(searchParams.get('o')!)) });
+      },
+      evaluate: async () => {
+        const currentTime = at(performance.now() - beganAt);
+        const picture = { ...still, currentTime };
+        return { ...page, players: [{ picture, received: [], errors: [] }] };
+      },
+      close: async () => {},
+    };
+    return remote as unknown as KitPage;
+  };
+  const bench: Bench = {
+    browser: { name: 'Firefox', window },
+    origin: {
+      url: (path) => `http://origin.test${path}`,
+      mount: (prefix) => {
+        folders.push(prefix);
+        return () => {};
+      },
+      requests: () => [],
+      fault: () => () => {},
+    },
+    tracker: 'http://tracker.test',
+    fixtures: '',
+  };
+  const cell = runCell(bench, adapter, 'low-latency');
+  await vi.advanceTimersByTimeAsync(300_000);
+  return { reason: (await cell).reason ?? '', opened, folders };
+}
+
+test('a live picture that stands still without Leeway, too, does not play either', async () => {
+  const { reason } = await lowLatency(() => 12);
+  expect(reason).toContain('host: only 12 s played');
+  expect(reason).toMatch(/without Leeway it does not play either$/);
+  // As far as Shaka jumps while it waits: that is no playing.
+  expect((await lowLatency((ms) => (ms < 1000 ? 8 : 14))).reason).toMatch(/without Leeway it does not play either$/);
+  // No segment came, which fails the cell; the picture went on.
+  expect((await lowLatency((ms) => 8 + ms / 1000)).reason).toMatch(/without Leeway it plays$/);
+});
+
+test('the page without Leeway has a live stream that begins with it', async () => {
+  const { opened, folders } = await lowLatency(() => 12);
+  expect(opened.map(({ plain }) => plain)).toEqual([false, false, true]);
+  expect(folders).toHaveLength(2);
+  expect(opened[2]!.prefix).toBe(`${folders[1]}watch.html`);
+  expect(folders[1]).not.toBe(folders[0]);
 });
 
 test('the table has a row for every case, and reasons once', () => {

@@ -104,15 +104,10 @@ export class Scene {
     return first === undefined ? whole : whole?.subarray(Number(first), Number(last) + 1);
   }
 
-  /** Closes the windows. */
-  async clear(): Promise<void> {
-    await Promise.all(this.views.splice(0).map((view) => view.close().catch(() => {})));
-  }
-
   async close(): Promise<void> {
     // The packager, which came first, goes last.
     for (const f of this.undo.splice(0).reverse()) await f();
-    await this.clear();
+    await Promise.all(this.views.splice(0).map((view) => view.close().catch(() => {})));
   }
 }
 
