@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"slices"
+
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -57,6 +59,9 @@ func (l *link) hand() {
 		l.out.waiting[0] = queued{}
 		l.out.waiting = l.out.waiting[1:]
 		l.out.waits -= len(q.data)
+		if s := l.node.streams[q.stream]; s == nil || !slices.Contains(s.mesh.Children(q.stripe), l.id) {
+			continue // it is no child any more: what comes two seconds later would be charged
+		}
 		l.node.do(Push{l.id, q.request, q.data})
 		q.data = nil
 		l.out.handed = append(l.out.handed, q)

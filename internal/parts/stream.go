@@ -44,7 +44,6 @@ func (s *Stream) lost(now int64, id ID) {
 		delete(p.without, id)
 	}
 	if l := s.node.links[id]; l != nil {
-		l.out.forget(func(q queued) bool { return q.stream == s.id })
 		for stripe := range stripes {
 			l.ends(now, stripeID{s.id, stripe})
 		}

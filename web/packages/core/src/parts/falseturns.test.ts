@@ -119,3 +119,21 @@ it.each([
   const bytes = blamed(settle()).reduce((sum, a) => sum + a.bytes, 0);
   expect(bytes).toBe(1 + pieces * 16_384);
 });
+
+it.each([
+  ['by its own word', { type: 'unsubscribe' }],
+  ['with the stream', { type: 'follow', on: false }],
+] as const)('a child that has left is sent nothing of what waited for it: %s', (_what, says) => {
+  const { node, tells, sends, settle } = setUp([seed, seed, seed, seed]);
+  tells(seed, 0, 1, 1);
+  settle();
+  for (let stripe = 0; stripe < 4; stripe++) node.heard(2, other, { type: 'subscribe', stream, stripe, slots: 1 });
+  for (let piece = 0; piece < 4; piece++) sends(seed, 0, piece);
+  const pushes = () => settle().filter((a) => a.do === 'push').length;
+  expect(pushes()).toBe(2);
+  for (let stripe = 0; stripe < 4; stripe++) node.heard(2, other, { stream, stripe, ...says });
+  node.sent(2, other);
+  node.sent(2, other);
+  expect(pushes()).toBe(0);
+  expect(node.links.get(other)!.out).toMatchObject({ waiting: [], waits: 0 });
+});

@@ -85,7 +85,6 @@ export class Node implements Receiver {
     this.left.set(id, now + grace);
     for (const to of this.order()) {
       const l = this.links.get(to)!;
-      l.out.forget((q) => q.stream === id);
       l.close((u) => u.stream === id);
       this.say(to, { type: 'follow', stream: id, on: false });
     }

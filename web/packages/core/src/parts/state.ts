@@ -19,6 +19,7 @@ export interface Owner {
   readonly self: string;
   readonly counts: Counts;
   readonly links: Map<string, Link>;
+  readonly streams: Map<string, State>;
   /** Of links, by ID. */
   order(): string[];
   do(act: Act): void;

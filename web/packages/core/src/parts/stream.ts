@@ -42,11 +42,7 @@ export class Stream implements State {
     this.mesh.gone(id);
     this.holds.delete(id);
     for (const p of this.shelf.parts.values()) p.without.delete(id);
-    const l = this.owner.links.get(id);
-    if (l) {
-      l.out.forget((q) => q.stream === this.id);
-      for (const stripe of all) l.ends(now, this.id, stripe);
-    }
+    for (const stripe of all) this.owner.links.get(id)?.ends(now, this.id, stripe);
     this.flush(now);
   }
 
