@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -315,6 +316,33 @@ func TestPiecesWaitForAFetch(t *testing.T) {
 		end()
 		synctest.Wait()
 		look("once the fetch has failed", transfer.Refuse(peer.RejectNotHeld))
+	})
+}
+
+// TestAFetchIsWaitedForOnce, however often a link asks while it runs: each wait that ends has the first requests of both lanes asked again.
+func TestAFetchIsWaitedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, 1<<20)
+		busy, end := context.WithCancel(t.Context())
+		d.supply.fleet = waiting{until: busy}
+		asks := func() int {
+			if _, why := d.pieces.Piece(d.refs[1].id, 0); why != transfer.Later {
+				t.Fatalf("%v", why)
+			}
+			synctest.Wait()
+			return runtime.NumGoroutine()
+		}
+		first := asks()
+		for range 9 {
+			if n := asks(); n != first {
+				t.Fatalf("%d goroutines instead of %d", n, first)
+			}
+		}
+		end()
+		synctest.Wait()
+		if n := len(d.pieces.waits); n > 0 {
+			t.Errorf("%d are waited for still", n)
+		}
 	})
 }
 
