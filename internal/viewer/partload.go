@@ -107,7 +107,11 @@ func (s *streams) follow(r request) *followed {
 	}
 	s.leave(r.track)
 	s.with(func(n *parts.Node, now int64) {
-		set := parts.Settings{Part: r.Duration.Microseconds()}
+		long := r.Duration // the last part of a segment may be short
+		for _, one := range r.parts {
+			long = max(long, one.Duration)
+		}
+		set := parts.Settings{Part: long.Microseconds()}
 		if s.uploads() {
 			set.Slots = slots(s.capped(), r.bitrate)
 		}

@@ -332,3 +332,20 @@ func TestAPlayerTakesItsRequestBack(t *testing.T) {
 		t.Error("a failed request is waited for")
 	}
 }
+
+// TestAShortPartSaysNothingOfTheOthers: all times of a stream are in parts, and a player may begin with the last part of a segment.
+func TestAShortPartSaysNothingOfTheOthers(t *testing.T) {
+	r := newPartRig(t)
+	q := request{playlist: "http://film.test/live/index.m3u8", live: true, part: true, deadline: func() time.Duration { return time.Second }}
+	for n, long := range []time.Duration{partDuration, 10 * time.Millisecond} {
+		q.turn, _ = parts.Turn(7, n)
+		q.Reference = Reference{URL: partURL(n), Duration: long}
+		q.parts = append(q.parts, listedPart{q.turn, q.Reference})
+	}
+	r.loads.streams.load(q, func(*Result, error) {})
+	r.w.run(time.Millisecond)
+	r.answer(0, media(1), nil)
+	if r.w.run(partDuration); len(of[peer.Follow](r.seed)) != 1 {
+		t.Error("the stream is left")
+	}
+}
