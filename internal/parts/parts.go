@@ -142,7 +142,6 @@ func (n *Node) Follow(now int64, id segment.ID, set Settings) *Stream {
 	s := newStream(n, id, set)
 	n.streams[id] = s
 	n.follows = append(n.follows, id)
-	delete(n.left, id)
 	for _, to := range n.order {
 		n.say(to, peer.Follow{Stream: id, On: true})
 		if n.links[to].following(id) {

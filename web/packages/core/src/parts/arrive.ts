@@ -33,7 +33,7 @@ export interface Receiver extends Owner {
 export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & { type: 'part' }): void => {
   const { stream, turn, push, certificate: raw } = m;
   const s = n.streams.get(stream);
-  const left = !s && (n.left.get(stream) ?? 0) > now;
+  const left = !s && n.left.get(stream)! > now;
   const sends = left || (s && (l.seed || l.sends(now, stream)));
   if (l.pushes.has(push) || knows(l, stream, turn) || !sends || raw.length > mostCertificate) {
     unsolicited(n, l, raw.length);

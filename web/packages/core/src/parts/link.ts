@@ -111,7 +111,7 @@ export class Link {
 
   ends(now: number, stream: string, stripe: number): void {
     const key = keyOf(stream, stripe);
-    const until = this.subscribed.get(key) ?? 0;
+    const until = this.subscribed.get(key)!;
     if (until > now) this.subscribed.set(key, Math.min(until, now + grace));
   }
 

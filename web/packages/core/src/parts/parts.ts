@@ -67,7 +67,6 @@ export class Node implements Receiver {
     if (known) return known;
     const s = new Stream(this, id, set);
     this.streams.set(id, s);
-    this.left.delete(id);
     for (const to of this.order()) {
       this.say(to, { type: 'follow', stream: id, on: true });
       if (this.links.get(to)!.follows.has(id)) s.mesh.linked(to);

@@ -161,11 +161,6 @@ export class Stream implements State {
     this.flush(now);
   }
 
-  /** The player does not wait for a part any more. */
-  leave(): void {
-    this.asked = undefined;
-  }
-
   /** Takes a piece that the origin sent, verified or not. The length of the part is to be known: `listed` says it. */
   origin(now: number, turn: number, i: number, data: Uint8Array): void {
     const p = this.shelf.parts.get(turn);

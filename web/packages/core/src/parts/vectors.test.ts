@@ -156,7 +156,7 @@ class Walker {
         this.node.loaded(now, hex(id), a, rest[1] === 'none' ? undefined : content(id, a, 2));
         break;
       case 'leave':
-        s.leave();
+        s.asked = undefined;
         break;
       case 'origin':
         s.origin(now, a, b, pieceOf(walked(id, a).data, b));

@@ -207,7 +207,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     const f = l.in;
     if (f?.load === l) {
       f.load = undefined;
-      f.stream.leave();
+      f.stream.asked = undefined;
     }
     for (const abort of l.aborts) abort.abort();
   };
