@@ -22,6 +22,7 @@ type push struct {
 	partID
 	id    uint32
 	state state
+	at    int64  // when it was announced
 	raw   []byte // its certificate
 	got   []bool // pieces that have come whole
 	spare int    // bytes that came although it is refused
@@ -53,6 +54,7 @@ func (l *link) announced(now int64, m peer.Part) {
 		return
 	}
 	u := l.announce(m)
+	u.at = now
 	if left || !s.shelf.near(m.Turn) {
 		if !left && len(s.shelf.listed) > 0 {
 			l.unsolicited(len(m.Raw))
@@ -137,7 +139,7 @@ func (l *link) settle(now int64, u *push, ok, lie bool) {
 	}
 	u.got = make([]bool, len(s.shelf.parts[u.turn].pieces))
 	for _, m := range l.waited(u.id) {
-		l.take(now, u, m)
+		l.take(now, u, m, u.at)
 	}
 }
 
@@ -157,7 +159,7 @@ func (n *Node) Data(now int64, from ID, m peer.Data) {
 	case u.state == refused:
 		l.drop(u, len(m.Payload))
 	default:
-		l.take(now, u, m)
+		l.take(now, u, m, now)
 	}
 }
 
@@ -190,8 +192,8 @@ func (l *link) keep(push uint32, m peer.Data) {
 	}
 }
 
-// take takes data of a part whose certificate is verified.
-func (l *link) take(now int64, u *push, m peer.Data) {
+// take takes data of a part whose certificate is verified, by the subscriptions of a time: what waited may have outlived them.
+func (l *link) take(now int64, u *push, m peer.Data, by int64) {
 	_, i, _ := peer.Pushed(m.Request)
 	s := l.node.streams[u.stream]
 	if s == nil || s.shelf.parts[u.turn] == nil || s.shelf.parts[u.turn].content == nil {
@@ -199,7 +201,7 @@ func (l *link) take(now int64, u *push, m peer.Data) {
 		return
 	}
 	p := s.shelf.parts[u.turn]
-	if i >= len(p.pieces) || u.got[i] || l.subscribed[stripeID{s.id, p.stripe(i)}] <= now {
+	if i >= len(p.pieces) || u.got[i] || l.subscribed[stripeID{s.id, p.stripe(i)}] <= by {
 		l.unsolicited(len(m.Payload))
 		return
 	}

@@ -226,3 +226,35 @@ func TestATabThatWakesBlamesNoParent(t *testing.T) {
 		t.Error(b)
 	}
 }
+
+// TestWhatWaitedIsHeldAgainstTheTimeOfItsPush: a parent that has ended the subscription since is charged nothing for what it had pushed before.
+func TestWhatWaitedIsHeldAgainstTheTimeOfItsPush(t *testing.T) {
+	for name, c := range map[string]struct {
+		stripes []uint8 // that the receiver subscribes to; the piece is of stripe 1
+		charged int
+	}{
+		"of a stripe that was subscribed to": {[]uint8{0, 1, 2, 3}, 0},
+		"of one that was not":                {[]uint8{0, 2, 3}, peer.PieceSize},
+	} {
+		r := newRig()
+		place := func(now int64, room uint8) {
+			for _, stripe := range c.stripes {
+				r.Heard(now, other, peer.Place{Stream: stream1, Stripe: stripe, Path: []ID{other}, Room: room, Least: 255})
+			}
+		}
+		place(1, 4)
+		r.announces(2, other, 0, 1)
+		r.sends(2, other, 0, 1, 0)
+		for _, stripe := range c.stripes {
+			r.Heard(3, other, peer.End{Stream: stream1, Stripe: stripe})
+		}
+		place(3, 0) // it is not subscribed to again
+		r.Tick(4 + Grace)
+		id, data := partOf(1)
+		r.Listed(4+Grace, 1, id, len(data))
+		b := blamed(r.settle(4 + Grace))
+		if took := r.Bytes(1, 0) != nil; b[Unsolicited] != c.charged || took != (c.charged == 0) {
+			t.Errorf("%s: taken %v, blamed %v", name, took, b)
+		}
+	}
+}

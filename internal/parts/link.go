@@ -25,7 +25,7 @@ type link struct {
 	seed       bool
 	follows    []segment.ID        // streams that it follows
 	held       map[segment.ID]bool // of which it wants nothing for now
-	subscribed map[stripeID]int64  // stripes that this node subscribed to: until when pieces may come
+	subscribed map[stripeID]int64  // stripes that this node ever subscribed to: until when pieces may come
 
 	// What it pushes.
 	pushes map[uint32]*push

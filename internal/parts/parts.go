@@ -271,13 +271,6 @@ func (n *Node) Tick(now int64) {
 			delete(n.left, id)
 		}
 	}
-	for _, l := range n.links {
-		for key, until := range l.subscribed {
-			if until <= now {
-				delete(l.subscribed, key)
-			}
-		}
-	}
 }
 
 // Next is when Tick is to be called, at the latest.

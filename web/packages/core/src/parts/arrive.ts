@@ -39,7 +39,7 @@ export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & {
     unsolicited(n, l, raw.length);
     return;
   }
-  const u = announce(l, m);
+  const u = announce(now, l, m);
   if (!s?.shelf.near(turn)) {
     if (s?.shelf.listed.length) {
       unsolicited(n, l, raw.length);
@@ -60,13 +60,13 @@ const knows = (l: Link, stream: string, turn: number): boolean => {
   return told.length >= 2 || told.some((u) => u.state !== 'refused');
 };
 
-const announce = (l: Link, { stream, turn, push: id }: PartsMessage & { type: 'part' }): Push => {
+const announce = (at: number, l: Link, { stream, turn, push: id }: PartsMessage & { type: 'part' }): Push => {
   if (l.pushes.size >= mostPushes) {
     const [old] = l.pushes.values();
     l.open = l.open.filter((o) => o.push !== old);
     l.pushes.delete(old!.id);
   }
-  const u: Push = { stream, turn, id, state: 'judging', got: new Set(), spare: 0 };
+  const u: Push = { stream, turn, id, at, state: 'judging', got: new Set(), spare: 0 };
   l.pushes.set(id, u);
   return u;
 };
@@ -93,7 +93,7 @@ const settle = (n: Receiver, now: number, l: Link, u: Push, ok: boolean, lie?: b
   }
   u.state = 'good';
   if (l.seed) n.streams.get(u.stream)!.heard = now;
-  for (const m of waited(l, u.id)) take(n, now, l, u, m);
+  for (const m of waited(l, u.id)) take(n, now, l, u, m, u.at);
 };
 
 /** Takes the data of a pushed piece. The payload is copied. */
@@ -122,8 +122,8 @@ const keep = (n: Receiver, l: Link, push: number, m: DataMessage): void => {
   else e.data.push({ ...m, payload: m.payload.slice() });
 };
 
-/** Takes data of a part whose certificate is verified. */
-const take = (n: Receiver, now: number, l: Link, u: Push, m: DataMessage): void => {
+/** Takes data of a part whose certificate is verified, by the subscriptions of a time: what waited may have outlived them. */
+const take = (n: Receiver, now: number, l: Link, u: Push, m: DataMessage, by = now): void => {
   const { piece } = pushed(m.request)!;
   const s = n.streams.get(u.stream);
   const p = s?.shelf.parts.get(u.turn);
@@ -131,7 +131,7 @@ const take = (n: Receiver, now: number, l: Link, u: Push, m: DataMessage): void 
     drop(n, l, u, m.payload.length); // on its way when the part was given up
     return;
   }
-  if (piece >= p.pieces.length || u.got.has(piece) || !l.sends(now, keyOf(s.id, stripeIn(p, piece)))) {
+  if (piece >= p.pieces.length || u.got.has(piece) || !l.sends(by, keyOf(s.id, stripeIn(p, piece)))) {
     unsolicited(n, l, m.payload.length);
     return;
   }

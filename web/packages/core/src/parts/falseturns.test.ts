@@ -3,7 +3,7 @@ import { pushedId } from '../protocol/parts.ts';
 import { pieceCount, pieceLength } from '../segment/segment.ts';
 import type { Act } from './act.ts';
 import { Node } from './parts.ts';
-import { ahead, kept, turns } from './shelf.ts';
+import { ahead, grace, kept, turns } from './shelf.ts';
 
 const id = (n: number) => n.toString(16).padStart(2, '0').padEnd(32, '0');
 const [seed, other, third, stream] = [id(0xff), id(2), id(3), id(1)];
@@ -17,7 +17,7 @@ const setUp = (feed: string[]) => {
   for (const peer of [seed, other, third]) node.linked(peer, peer === seed);
   const s = node.follow(0, stream, { slots: 8, part: 500_000 });
   for (const peer of [seed, other, third]) node.heard(0, peer, { type: 'follow', stream, on: true });
-  const list = (turn: number) => s.listed(1, turn, id(100 + turn), length);
+  const list = (turn: number, at = 1) => s.listed(at, turn, id(100 + turn), length);
   list(0);
   for (const [stripe, to] of feed.entries())
     node.heard(1, to, { type: 'place', stream, stripe, rank: 0, path: [to], room: 4, least: 255 });
@@ -28,15 +28,15 @@ const setUp = (feed: string[]) => {
     node.data(2, from, { type: 'data', request: pushedId(push, piece), offset: 0, sentAt: 0, payload });
   };
   /** Answers what is asked, and returns all that was to be done. */
-  const settle = () => {
+  const settle = (at = 2) => {
     const all: Act[] = [];
     for (let acts = node.take(); acts.length; acts = node.take())
       for (const a of acts) {
         all.push(a);
         const digests = new Uint8Array(32 * pieceCount(length));
         if (a.do === 'verify')
-          node.certified(2, a, { segment: id(100 + a.raw[0]!), length, digests, raw: a.raw, alg: 1 });
-        if (a.do === 'check') node.checked(2, a, true);
+          node.certified(at, a, { segment: id(100 + a.raw[0]!), length, digests, raw: a.raw, alg: 1 });
+        if (a.do === 'check') node.checked(at, a, true);
       }
     return all;
   };
@@ -136,4 +136,23 @@ it.each([
   node.sent(2, other);
   expect(pushes()).toBe(0);
   expect(node.links.get(other)!.out).toMatchObject({ waiting: [], waits: 0 });
+});
+
+// The piece is of stripe 1.
+it.each([
+  ['of a stripe that was subscribed to', [other, other, other, other], 0],
+  ['of one that was not', [other, third, other, other], 16_384],
+])('what waited is held against the time of its push, whatever has ended since: %s', (_what, feed, charged) => {
+  const { node, s, list, tells, sends, settle } = setUp(feed);
+  tells(other, 0, 1, 1);
+  sends(other, 0, 0);
+  for (let stripe = 0; stripe < 4; stripe++) {
+    node.heard(3, other, { type: 'end', stream, stripe });
+    // It is not subscribed to again.
+    node.heard(3, other, { type: 'place', stream, stripe, rank: 0, path: [other], room: 0, least: 255 });
+  }
+  node.tick(4 + grace);
+  list(1, 4 + grace);
+  const bytes = blamed(settle(4 + grace)).reduce((sum, a) => sum + a.bytes, 0);
+  expect([bytes, !!s.shelf.parts.get(1)!.pieces[0]!.data]).toEqual([charged, !charged]);
 });

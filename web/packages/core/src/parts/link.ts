@@ -15,6 +15,8 @@ export interface Push {
   stream: string;
   turn: number;
   id: number;
+  /** When it was announced. */
+  at: number;
   /** Its certificate is being verified, or waits until its turn is listed; or its data is of no use, and for a while no fault. */
   state: 'judging' | 'good' | 'refused';
   /** Its certificate. */
@@ -89,7 +91,7 @@ export class Link {
   readonly follows = new Set<string>();
   /** Of which it wants nothing for now. */
   readonly held = new Set<string>();
-  /** Stripes that this node subscribed to: until when pieces may come. */
+  /** Stripes that this node ever subscribed to: until when pieces may come. */
   readonly subscribed = new Map<string, number>();
 
   /** What it pushes, as it was announced; */

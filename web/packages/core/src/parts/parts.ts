@@ -177,8 +177,6 @@ export class Node implements Receiver {
   tick(now: number): void {
     for (const s of this.streams.values()) s.tick(now);
     for (const [id, until] of this.left) if (until <= now) this.left.delete(id);
-    for (const l of this.links.values())
-      for (const [key, until] of l.subscribed) if (until <= now) l.subscribed.delete(key);
   }
 
   /** When `tick` is to be called, at the latest. */
