@@ -258,3 +258,29 @@ func TestWhatWaitedIsHeldAgainstTheTimeOfItsPush(t *testing.T) {
 		}
 	}
 }
+
+// TestAStreamIsLeftBeforeItsPlaylistIsOld, also if the player asks for what that lists: else what a seed tells would take more places than
+// there are ahead of it, and be charged.
+func TestAStreamIsLeftBeforeItsPlaylistIsOld(t *testing.T) {
+	r := newRig()
+	r.subscribed(1, seed)
+	for turn := range uint32(Kept) {
+		r.list(turn)
+	}
+	for n := range uint32(2 * Kept) {
+		now := int64(n) * partTime
+		if Idle(r.Stream, now) {
+			if n != idle {
+				t.Errorf("it is left after %d parts", n)
+			}
+			return
+		}
+		r.Ask(now, n%Kept, Wanted{Deadline: now + second, RTT: second / 20, Rate: 1_000_000})
+		r.Buffer(now, second, false)
+		r.announces(now, seed, n, Kept+n)
+		if b := blamed(r.settle(now)); len(b) > 0 {
+			t.Fatalf("after %d parts: %v", n, b)
+		}
+	}
+	t.Error("it is not left")
+}

@@ -39,7 +39,7 @@ const (
 	mostOpen        = 16          // pieces of a peer that are there in part
 	mostAhead       = 4 * Backlog // bytes of it
 	mostCertificate = 8192        // bytes: no part has a longer one
-	idle            = 12          // parts without a word of the player after which a stream is left
+	idle            = 12          // parts without a further one in the playlist after which a stream is left
 	silence         = 4           // parts without a certificate after which a seed, or a packager, is not counted on
 )
 

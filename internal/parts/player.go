@@ -19,7 +19,7 @@ type player struct {
 	stream *Stream
 	asked  *asked
 	short  bool  // so is the buffer
-	idle   int64 // when the stream is, if the player says nothing
+	idle   int64 // when the stream is, if its playlist lists nothing more
 }
 
 // asked is the part that the player waits for.
@@ -47,8 +47,8 @@ func (s *Stream) Ask(now int64, turn uint32, w Wanted) {
 	s.flush(now)
 }
 
-// Idle says whether the player has said nothing of a stream for so long that it is to be left: what peers push would soon be too far ahead
-// of what the playlist has listed, for that is told with what the player asks for.
+// Idle says whether the playlist has listed nothing more for so long that the stream is to be left: what peers push would soon be too far
+// ahead of it. It is told with what the player asks for.
 func Idle(s *Stream, now int64) bool { return now >= s.player.idle }
 
 // Leave says that the player does not wait for a part any more.
@@ -72,7 +72,6 @@ func (s *Stream) Origin(now int64, turn uint32, i int, data []byte) {
 // Buffer says how much the playhead has in hand, µs, and whether the player has all parts that are listed. While it has little, peers
 // push nothing: what they push would share the line with the bytes that playback waits for.
 func (s *Stream) Buffer(now, left int64, all bool) {
-	s.player.idle = now + idle*s.set.Part
 	switch {
 	case left < s.set.Part/4:
 		s.player.short = true

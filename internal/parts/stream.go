@@ -102,6 +102,7 @@ func Trees(s *Stream) (hops, lost int) { return s.mesh.Trees() }
 func (s *Stream) Listed(now int64, turn uint32, id segment.ID, length int) {
 	passes := len(s.shelf.listed) > 0 && s.shelf.ahead(turn) < leap
 	if s.shelf.list(turn) {
+		s.player.idle = now + idle*s.set.Part
 		s.shelf.evict(s.player.turn())
 	}
 	if !s.shelf.near(turn) {

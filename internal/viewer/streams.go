@@ -68,15 +68,12 @@ func (s *streams) with(f func(n *parts.Node, now int64)) {
 	s.wake()
 }
 
-// rests says whether the player asks for nothing of a stream any more: it is paused, or plays what is long past.
-func (f *followed) rests(now int64) bool { return f.load == nil && parts.Idle(f.stream, now) }
-
 // wake has the node look again.
 func (s *streams) wake() {
 	now := s.nowUs()
 	for track, f := range s.tracks {
-		if f.rests(now) {
-			s.leave(track) // until the player asks again
+		if parts.Idle(f.stream, now) { // the player is paused, plays what is long past, or has no newer playlist
+			s.leave(track) // until it asks again
 		}
 	}
 	if s.tick != nil {

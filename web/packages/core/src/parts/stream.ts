@@ -15,7 +15,7 @@ import { all, type Owner, type Packager, type Settings, type State, stripeIn, ty
 
 /** Turns, two segments: where the playlist goes on by so much at once, parts of it may never be seen. */
 const leap = 512;
-/** Parts without a word of the player after which the stream is left. */
+/** Parts without a further one in the playlist after which the stream is left. */
 const idle = 12;
 
 export class Stream implements State {
@@ -26,7 +26,7 @@ export class Stream implements State {
   heard = Number.NEGATIVE_INFINITY;
   asked: State['asked'];
   short = false;
-  /** When it is to be left, if the player says nothing: what peers push would soon be too far ahead of what was listed. */
+  /** When it is to be left, if the playlist lists nothing more: what peers push would soon be too far ahead of it. */
   idle = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -77,7 +77,10 @@ export class Stream implements State {
    */
   listed(now: number, turn: number, id: string, length: number): void {
     const passes = this.shelf.ahead(turn) < leap;
-    if (this.shelf.list(turn)) this.shelf.evict(this.asked?.turn);
+    if (this.shelf.list(turn)) {
+      this.idle = now + idle * this.set.part;
+      this.shelf.evict(this.asked?.turn);
+    }
     if (!this.shelf.near(turn)) return;
     let p = this.shelf.part(turn);
     const c = p.content;
@@ -179,7 +182,6 @@ export class Stream implements State {
    * what they push would share the line with the bytes that playback waits for.
    */
   buffer(now: number, left: number, all: boolean): void {
-    this.idle = now + idle * this.set.part;
     if (left < Math.floor(this.set.part / 4)) this.short = true;
     else if (left >= this.set.part && all) this.short = false;
     look(this, now);

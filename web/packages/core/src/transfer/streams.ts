@@ -86,8 +86,8 @@ export const createStreams: CreateStreams = (shared, host) => {
   /** Has the node look again when something is due. */
   const wake = () => {
     const now = nowUs();
-    // The player is paused, or plays what is long past.
-    for (const f of tracks.values()) if (!f.load && now >= f.stream.idle) leave(f.track);
+    // The player is paused, plays what is long past, or has no newer playlist.
+    for (const f of tracks.values()) if (now >= f.stream.idle) leave(f.track);
     clock.clearTimer(timer);
     if (!tracks.size || shared.stopped) return;
     timer = clock.setTimer(() => during((at) => node.tick(at)), Math.max((node.next(now) - now) / 1000, 1));
