@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"math"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/mesh"
@@ -58,10 +59,14 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 			}
 		}
 		left := r.deadline()
-		l.looks = left >= r.Duration && s.fresh.dated(r.adaptive, r.bitrate)
-		if l.looks || l.spare(s.line, left) < r.Duration/2 {
+		fails := s.line.failing && s.loop.Now().Sub(s.line.failed) < originRest
+		l.looks = !fails && left >= r.Duration && s.fresh.dated(r.adaptive, r.bitrate)
+		switch {
+		case fails:
+			f.stream.Buffer(now, math.MaxInt64, true) // nothing is held back for what does not come
+		case l.looks || l.spare(s.line, left) < r.Duration/2:
 			f.stream.Buffer(now, 0, false) // peers hold back: what they push would share the line
-		} else {
+		default:
 			f.stream.Buffer(now, left.Microseconds(), false)
 		}
 		f.stream.Ask(now, r.turn, parts.Wanted{

@@ -99,6 +99,36 @@ func TestTheLineIsMeasuredAgain(t *testing.T) {
 	}
 }
 
+// TestAnOriginThatFailsKeepsNoPeerBack: neither is the line measured, nor is its time kept for it, until half a minute after its error.
+func TestAnOriginThatFailsKeepsNoPeerBack(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"while it is measured": time.Second, "with a short buffer": 100 * time.Millisecond} {
+		r, data := newPartRig(t), media(5)
+		r.adaptive = true
+		r.fed(data)
+		r.line.capacity, r.line.parts, r.loads.streams.fresh.looked = capacity{}, shortParts{}, time.Time{}
+		r.line.sample(leastSample, 100*time.Millisecond, 0, r.w.now.Add(-capacityFresh))
+		o := r.plays(2, ahead)
+		for i := 0; o.n == 0; i++ {
+			r.answer(i, nil, errors.New("503"))
+		}
+		r.fetches, r.answers = nil, nil
+		again := func() {
+			r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1, 2, 3, 4)
+			o = r.plays(2, time.Second)
+		}
+		if again(); o.n != 1 || o.got.Source != FromSeed || len(r.fetches) > 0 {
+			t.Errorf("%s: %+v, the origin was asked %+v", name, o, r.fetches)
+		}
+		if held := of[peer.Hold](r.seed); len(held) != 2 || held[1].On {
+			t.Errorf("%s: %+v", name, held)
+		}
+		r.w.run(originRest)
+		if r.plays(3, time.Second); !r.loads.streams.tracks[0].load.looks {
+			t.Errorf("%s: the line is not measured half a minute later", name)
+		}
+	}
+}
+
 // TestPeersHoldBackWhereTheOriginIsAskedSoon, until there is time for them again.
 func TestPeersHoldBackWhereTheOriginIsAskedSoon(t *testing.T) {
 	r, data := newPartRig(t), media(5)

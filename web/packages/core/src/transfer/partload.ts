@@ -83,6 +83,8 @@ const unknownAnswerUs = 100_000;
 /** With less time for peers, in parts, they hold back, until there is so much. */
 const leastSpare = 1 / 2;
 const muchSpare = 3 / 4;
+/** How long an error of the origin says that it fails. */
+const failedMs = 30_000;
 /** Further ahead is as good as never, ms. */
 const farMs = 3_600_000;
 
@@ -217,7 +219,9 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     const { part, playlist = '' } = request;
     const url = plainUrl(playlist);
     const listed = part!.listed().slice(-kept);
-    l.looks = request.adaptive && request.deadlineMs() >= request.durationMs && freshness.dated(request.bitrate);
+    // Nothing is held back for what does not come.
+    const fails = clock.now() - line.failedAt < failedMs;
+    l.looks = request.adaptive && !fails && request.deadlineMs() >= request.durationMs && freshness.dated(request.bitrate);
     if (unmeasured(l)) fetch(l);
     const [ofStream, id, ...ids] = await Promise.all([{ url }, request, ...listed].map(idOf));
     const turn = turnOf(part!.sequence, part!.index);
@@ -240,7 +244,8 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
       }
       const left = toUs(request.deadlineMs());
       // Peers hold back while the line is measured, and where the origin is asked soon: what they push would share the line.
-      stream.buffer(now, l.looks || spare(request, left) < leastSpare ? 0 : left, false);
+      const inHand = l.looks || spare(request, left) < leastSpare ? 0 : left;
+      stream.buffer(now, fails ? Number.POSITIVE_INFINITY : inHand, fails);
       const rtt = line.timeUs(1);
       const rate = Math.floor((line.estimate() ?? 0) / 8);
       const packaged = !!request.beside && host.packaged();
