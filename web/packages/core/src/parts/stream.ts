@@ -42,7 +42,8 @@ export class Stream implements State {
     this.mesh.gone(id);
     this.holds.delete(id);
     for (const p of this.shelf.parts.values()) p.without.delete(id);
-    for (const stripe of all) this.owner.links.get(id)?.ends(now, this.id, stripe);
+    const l = this.owner.links.get(id);
+    for (const stripe of all) l?.ends(now, this.id, stripe);
     this.flush(now);
   }
 
