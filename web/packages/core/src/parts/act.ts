@@ -10,7 +10,7 @@ import type { Part } from './shelf.ts';
  */
 export type Why = 'bad-piece' | 'unsolicited' | 'malformed' | 'crumbs' | 'too-much';
 
-/** Asks for the certificate of a part to be parsed and verified: `certified` is the answer. */
+/** Asks for the certificate of a part to be parsed and verified: `judged` (arrive.ts) takes the answer. */
 export interface Verify {
   do: 'verify';
   from: string;

@@ -72,7 +72,7 @@ const announce = (at: number, l: Link, { stream, turn, push: id }: PartsMessage 
 };
 
 /** Settles the pushes with a certificate that was verified, or did not verify: those of other peers as well. */
-export const judged = (n: Receiver, now: number, v: Verify, c: Content | undefined): void => {
+export const judged = (n: Receiver, now: number, v: Verify, c?: Content): void => {
   const s = n.streams.get(v.stream);
   if (!s) return;
   const p = s.shelf.parts.get(v.turn);

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { pushedId } from '../protocol/parts.ts';
 import { pieceCount, pieceLength } from '../segment/segment.ts';
 import type { Act } from './act.ts';
+import { judged } from './arrive.ts';
 import { Node } from './parts.ts';
 import { ahead, grace, kept, turns } from './shelf.ts';
 
@@ -35,7 +36,7 @@ const setUp = (feed: string[]) => {
         all.push(a);
         const digests = new Uint8Array(32 * pieceCount(length));
         if (a.do === 'verify')
-          node.certified(at, a, { segment: id(100 + a.raw[0]!), length, digests, raw: a.raw, alg: 1 });
+          judged(node, at, a, { segment: id(100 + a.raw[0]!), length, digests, raw: a.raw, alg: 1 });
         if (a.do === 'check') node.checked(at, a, true);
       }
     return all;

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { type PartsMessage, pushedId } from '../protocol/parts.ts';
 import { pieceLength } from '../segment/segment.ts';
 import { type Link, mostPushes } from './link.ts';
+import { judged } from './arrive.ts';
 import { Node } from './parts.ts';
 import { backlog, kept, maxPart, maxStreams } from './shelf.ts';
 
@@ -111,8 +112,8 @@ test('what is held of peers that say and send what they like stays within its bo
           for (const a of acts) {
             if (a.do === 'verify' && a.raw[0] === a.turn) {
               const digests = new Uint8Array(32 * Math.ceil(length / 16_384));
-              node.certified(now, a, { segment: id(100 + a.turn), length, digests, raw: a.raw, alg: 1 });
-            } else if (a.do === 'verify') node.certified(now, a);
+              judged(node, now, a, { segment: id(100 + a.turn), length, digests, raw: a.raw, alg: 1 });
+            } else if (a.do === 'verify') judged(node, now, a);
             // The last piece is wrong.
             else if (a.do === 'check') node.checked(now, a, a.piece < 3);
             else if (a.do === 'push') expect(a.data.length).toBeLessThanOrEqual(16_384);

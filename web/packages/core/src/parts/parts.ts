@@ -6,8 +6,8 @@
 
 import type { PartsMessage } from '../protocol/parts.ts';
 import type { DataMessage } from '../protocol/peer.ts';
-import type { Act, Check, Verify } from './act.ts';
-import { announced, arrives, judged, type Receiver } from './arrive.ts';
+import type { Act, Check } from './act.ts';
+import { announced, arrives, type Receiver } from './arrive.ts';
 import { Link } from './link.ts';
 import { loaded } from './packager.ts';
 import { due } from './player.ts';
@@ -140,11 +140,6 @@ export class Node implements Receiver {
   data(now: number, from: string, m: DataMessage): void {
     const l = this.links.get(from);
     if (l) arrives(this, now, l, m);
-  }
-
-  /** The certificate of a `Verify` is valid, or it is not. */
-  certified(now: number, v: Verify, c?: Content): void {
-    judged(this, now, v, c);
   }
 
   /** Takes what came of a certificate that was to be loaded: what it says, if it is verified and the packager's. */

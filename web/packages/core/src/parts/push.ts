@@ -53,10 +53,10 @@ export const push = (s: State, now: number, to: string, p: Part, piece: number):
 export const hand = (owner: Owner, { id, out }: Link): void => {
   while (out.handed.length < mostHanded && out.waiting.length) {
     const q = out.waiting.shift()!;
-    const { stream, stripe, request, segment, data } = q;
+    const { request, segment, data } = q;
     out.waits -= data.length;
     // It may be no child any more: what comes two seconds later would be charged.
-    if (!owner.streams.get(stream)?.mesh.children(stripe).includes(id)) continue;
+    if (!owner.streams.get(q.stream)?.mesh.children(q.stripe).includes(id)) continue;
     out.handed.push(q);
     owner.do({ do: 'push', to: id, request, segment, data });
   }

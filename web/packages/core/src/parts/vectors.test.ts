@@ -4,6 +4,7 @@ import { expect, it } from 'vitest';
 import type { PartsMessage } from '../protocol/parts.ts';
 import { fromHex, pieceCount, pieceLength, pieceSize, hex as toHex } from '../segment/segment.ts';
 import type { Act, Check, Verify } from './act.ts';
+import { judged } from './arrive.ts';
 import { Node } from './parts.ts';
 import { type Content, turnOf } from './shelf.ts';
 import type { Stream } from './stream.ts';
@@ -180,12 +181,13 @@ class Walker {
     for (let a = this.pending.shift(); a; a = this.pending.shift()) {
       if (a.do === 'check') this.node.checked(now, a, toHex(sha256(a.data)) === toHex(a.digest));
       else if (a.raw.length === 6 && (a.raw[0] === 0x63 || a.raw[0] === 0x70))
-        this.node.certified(
+        judged(
+          this.node,
           now,
           a,
           content(a.raw[1]!, Number.parseInt(toHex(a.raw.subarray(2)), 16), a.raw[0] === 0x70 ? 2 : 1),
         );
-      else this.node.certified(now, a);
+      else judged(this.node, now, a);
       out.push(...this.acts());
     }
     return out;

@@ -6,6 +6,7 @@
 import { sameBytes } from '../certificate/index.ts';
 import { maxChildren } from '../mesh/place.ts';
 import type { Act, Check, Verify } from '../parts/act.ts';
+import { judged } from '../parts/arrive.ts';
 import { Node } from '../parts/parts.ts';
 import type { Loading } from '../playback.ts';
 import type { SegmentRequest } from '../ports.ts';
@@ -129,7 +130,7 @@ export const createStreams: CreateStreams = (shared, host) => {
     // Others may have told the same as one that is gone.
     const c = await verification.judge(peerOf(a.from), a.raw);
     const content = c && { ...c, segment: await segments.idOf(c.name) };
-    during((now) => node.certified(now, a, content));
+    during((now) => judged(node, now, a, content));
   };
 
   /** Compares the digest of a piece. */
