@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type PartsMessage, pushedId } from '../protocol/parts.ts';
 import { pieceLength } from '../segment/segment.ts';
-import { type Link, mostPushes } from './link.ts';
 import { judged } from './arrive.ts';
+import { type Link, mostPushes } from './link.ts';
 import { Node } from './parts.ts';
 import { backlog, kept, maxPart, maxStreams } from './shelf.ts';
 

@@ -221,7 +221,8 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     const listed = part!.listed().slice(-kept);
     // Nothing is held back for what does not come.
     const fails = clock.now() - line.failedAt < failedMs;
-    l.looks = request.adaptive && !fails && request.deadlineMs() >= request.durationMs && freshness.dated(request.bitrate);
+    l.looks =
+      request.adaptive && !fails && request.deadlineMs() >= request.durationMs && freshness.dated(request.bitrate);
     if (unmeasured(l)) fetch(l);
     const [ofStream, id, ...ids] = await Promise.all([{ url }, request, ...listed].map(idOf));
     const turn = turnOf(part!.sequence, part!.index);
