@@ -122,8 +122,8 @@ it.each([
 });
 
 it.each([
-  ['by its own word', { type: 'unsubscribe' }],
-  ['with the stream', { type: 'follow', on: false }],
+  ['by its own word', (stripe: number) => ({ type: 'unsubscribe', stream, stripe }) as const],
+  ['with the stream', () => ({ type: 'follow', stream, on: false }) as const],
 ] as const)('a child that has left is sent nothing of what waited for it: %s', (_what, says) => {
   const { node, tells, sends, settle } = setUp([seed, seed, seed, seed]);
   tells(seed, 0, 1, 1);
@@ -132,7 +132,7 @@ it.each([
   for (let piece = 0; piece < 4; piece++) sends(seed, 0, piece);
   const pushes = () => settle().filter((a) => a.do === 'push').length;
   expect(pushes()).toBe(2);
-  for (let stripe = 0; stripe < 4; stripe++) node.heard(2, other, { stream, stripe, ...says });
+  for (let stripe = 0; stripe < 4; stripe++) node.heard(2, other, says(stripe));
   node.sent(2, other);
   node.sent(2, other);
   expect(pushes()).toBe(0);
