@@ -53,8 +53,7 @@ func (l *link) announced(now int64, m peer.Part) {
 		l.unsolicited(len(m.Raw))
 		return
 	}
-	u := l.announce(m)
-	u.at = now
+	u := l.announce(now, m)
 	if left || !s.shelf.near(m.Turn) {
 		if !left && len(s.shelf.listed) > 0 {
 			l.unsolicited(len(m.Raw))
@@ -88,14 +87,14 @@ func (l *link) knows(key partID) bool {
 	return times >= 2
 }
 
-func (l *link) announce(m peer.Part) *push {
+func (l *link) announce(now int64, m peer.Part) *push {
 	if len(l.pushed) >= mostPushes {
 		old := l.pushes[l.pushed[0]]
 		l.pushed = l.pushed[1:]
 		l.open = slices.DeleteFunc(l.open, func(o *opened) bool { return o.push == old })
 		delete(l.pushes, old.id)
 	}
-	u := &push{partID: partID{m.Stream, m.Turn}, id: m.Push}
+	u := &push{partID: partID{m.Stream, m.Turn}, id: m.Push, at: now}
 	l.pushes[m.Push] = u
 	l.pushed = append(l.pushed, m.Push)
 	return u

@@ -340,8 +340,8 @@ func TestAFetchIsWaitedForOnce(t *testing.T) {
 		}
 		end()
 		synctest.Wait()
-		if n := len(d.pieces.waits); n > 0 {
-			t.Errorf("%d are waited for still", n)
+		if _, is := d.pieces.waits.Load(d.refs[1].id); is {
+			t.Error("it is waited for still")
 		}
 	})
 }

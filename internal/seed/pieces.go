@@ -19,8 +19,9 @@ type pieces struct {
 	link *viewerLink
 
 	mu      sync.Mutex
-	missing segment.ID          // guarded by mu: could not be read from disk just now
-	waits   map[segment.ID]bool // guarded by mu: whose fetches are waited for
+	missing segment.ID // guarded by mu: could not be read from disk just now
+
+	waits sync.Map // of IDs of segments whose fetches are waited for
 }
 
 // Piece implements transfer.Pieces: bytes of segments of the link's own title, under the certificate that the viewer knows.
@@ -63,36 +64,22 @@ func (p *pieces) fetched(r *ref, shown bool) transfer.Refusal {
 	if f == nil || shown || fetches.now().Sub(f.began) >= pieceWait {
 		return transfer.Refuse(peer.RejectNotHeld)
 	}
-	if !p.waiting(r.id, true) {
+	// What has come has the first requests of both lanes asked again: each would begin another wait, and the end of that as well.
+	if _, is := p.waits.LoadOrStore(r.id, nil); is {
 		return transfer.Later
 	}
 	if !fetches.tasks.begin(func() {
 		ctx, cancel := context.WithTimeout(fetches.tasks.ctx, pieceWait)
 		defer cancel()
 		f.wait(ctx)
-		p.waiting(r.id, false)
+		p.waits.Delete(r.id)
 		_, upload := v.conn.parts()
 		upload.Loaded()
 	}) {
-		p.waiting(r.id, false)
+		p.waits.Delete(r.id)
 		return transfer.Refuse(peer.RejectNotHeld)
 	}
 	return transfer.Later
-}
-
-// waiting notes that a segment's fetch is waited for, or is not any more, and says whether that is new. What has come has the first requests
-// of both lanes asked again: each would wait once more for a fetch that still runs, and each of those waits have both asked again.
-func (p *pieces) waiting(id segment.ID, now bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	was := p.waits[id]
-	if p.waits == nil {
-		p.waits = map[segment.ID]bool{}
-	}
-	if delete(p.waits, id); now {
-		p.waits[id] = true
-	}
-	return was != now
 }
 
 // loaded says that a segment which a request waits for has been read, or could not be.

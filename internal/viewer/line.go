@@ -25,6 +25,13 @@ func newLine(loop Loop, origin Origin) *line {
 	return &line{loop: loop, origin: origin, took: func(int) {}, answer: 100 * time.Millisecond}
 }
 
+// originRest is how long after an error the origin counts as unable to serve. Then the next segment is asked of it again,
+// and not of a relay.
+const originRest = 30 * time.Second
+
+// fails says whether the origin counts as unable to serve.
+func (l *line) fails() bool { return l.failing && l.loop.Now().Sub(l.failed) < originRest }
+
 // others notes bytes from a peer.
 func (l *line) others(bytes int) { l.received += int64(bytes) }
 

@@ -59,7 +59,7 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 			}
 		}
 		left := r.deadline()
-		fails := s.line.failing && s.loop.Now().Sub(s.line.failed) < originRest
+		fails := s.line.fails()
 		l.looks = !fails && left >= r.Duration && s.fresh.dated(r.adaptive, r.bitrate)
 		switch {
 		case fails:

@@ -2,7 +2,6 @@ package viewer
 
 import (
 	"math"
-	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -141,17 +140,13 @@ func sizeGuess(bitrate int64, r Reference) float64 {
 	return float64(bitrate) * r.Duration.Seconds() / 8
 }
 
-// originRest is how long after an error the origin counts as unable to serve. Then the next segment is asked of it again,
-// and not of a relay.
-const originRest = 30 * time.Second
-
 // asksRelays says whether peers behind a relay are asked for anything (spec/schedule.md, "Input"): each of their bytes is
 // paid for twice, so only where no other source can serve, or where the site has its viewers meet by relays alone.
 func (w *view) asksRelays() bool {
 	if w.relayOnly() {
 		return true
 	}
-	if !w.line.failing || w.loop.Now().Sub(w.line.failed) >= originRest {
+	if !w.line.fails() {
 		return false
 	}
 	for _, r := range w.peers.byID {

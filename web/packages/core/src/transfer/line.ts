@@ -23,7 +23,12 @@ export interface Line {
   wholes: boolean;
   /** Clock time of the last fetch's error; NaN: it brought none. */
   failedAt: number;
+  /** Whether the origin counts as unable to serve. */
+  fails(): boolean;
 }
+
+/** So long after an error the origin counts as unable to serve. Then the next segment is asked of it again, and not of a relay. */
+const originRestMs = 30_000;
 
 export const createLine = (clock: Clock): Line => {
   const { sample, estimate, told, sampledAt } = createCapacity();
@@ -35,6 +40,7 @@ export const createLine = (clock: Clock): Line => {
   const line: Line = {
     wholes: false,
     failedAt: Number.NaN,
+    fails: () => clock.now() - line.failedAt < originRestMs,
     others(bytes) {
       received += bytes;
     },

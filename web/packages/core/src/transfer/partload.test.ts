@@ -10,7 +10,8 @@ const url = 'https://cdn/live/1.0.m4s';
 /** A player that asks for a part so many ms ahead of the playhead, over a line that is to be measured again. */
 const setUp = (aheadMs: number) => {
   const clock = new FakeClock();
-  const line = { ...createLine(clock), estimate: () => 2_000_000, fetch: vi.fn(() => new Promise<never>(() => {})) };
+  const fetch = vi.fn(() => new Promise<never>(() => {}));
+  const line = Object.assign(createLine(clock), { estimate: () => 2_000_000, fetch });
   const stream = { listed() {}, buffer: vi.fn(), ask() {} };
   const host = {
     idOf: async () => 'an ID',

@@ -83,8 +83,6 @@ const unknownAnswerUs = 100_000;
 /** With less time for peers, in parts, they hold back, until there is so much. */
 const leastSpare = 1 / 2;
 const muchSpare = 3 / 4;
-/** How long an error of the origin says that it fails. */
-const failedMs = 30_000;
 /** Further ahead is as good as never, ms. */
 const farMs = 3_600_000;
 
@@ -220,7 +218,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     const url = plainUrl(playlist);
     const listed = part!.listed().slice(-kept);
     // Nothing is held back for what does not come.
-    const fails = clock.now() - line.failedAt < failedMs;
+    const fails = line.fails();
     l.looks =
       request.adaptive && !fails && request.deadlineMs() >= request.durationMs && freshness.dated(request.bitrate);
     if (unmeasured(l)) fetch(l);

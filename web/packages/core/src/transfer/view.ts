@@ -9,9 +9,6 @@ import type { Peer } from './ports.ts';
 import type { Segment } from './segments.ts';
 import type { Shared } from './shared.ts';
 
-/** So long after an error the origin counts as unable to serve. Then the next segment is asked of it again, and not of a relay. */
-const originRestMs = 30_000;
-
 /** Bytes that the origin would have to send, as far as they are known; for a part of an object, those of the object. */
 const left = (s: Segment, held: number, line: Line): number =>
   s.object ??
@@ -109,8 +106,7 @@ export const createView = (shared: Shared, { policy, ahead, listed, packaged }: 
   /** Whether peers behind a relay are asked, each of whose bytes is paid for twice: where no other peer can serve. */
   const asksRelays = () =>
     ahead?.().role === 'relay-only' ||
-    (nowUs() / 1000 - line.failedAt < originRestMs &&
-      ![...peers.values()].some((p) => p.ready && p.link.role === 'seed' && p.link.path() === 'direct'));
+    (line.fails() && ![...peers.values()].some((p) => p.ready && p.link.role === 'seed' && p.link.path() === 'direct'));
   const view = (s: Segment): WantedSegment => ({
     ...viewSegment(s, cache, deadlineUs(s), line),
     ...(!s.certificate && packaged(s) && { packaged: true }),
