@@ -98,7 +98,7 @@ var scheduleRows = []row{
 	{"rate: low ones not forgotten", plain + "|rough", meter, "return m.burst > 0 && m.measured() < unknownPace && now.Sub(m.last) >= rateAge", "return false"},
 	{"rate: the first sample as the others", plain + "|rough", meter, "if m.burst == 0 { //", "if false { //"},
 	{"progress: every byte pays in full", plain + "|rough", meter, "byteWorth = 183 * time.Microsecond", "byteWorth = time.Second"},
-	{"origin's rest: none", "rough", viewer + "view.go", "Sub(w.line.failed) >= originRest", "Sub(w.line.failed) >= 0*originRest"},
+	{"origin's rest: none", "rough", viewer + "line.go", "Sub(l.failed) < originRest", "Sub(l.failed) < 0*originRest"},
 
 	// Capacity.
 	{"capacity: no margin", "eight|narrow|fading|falling|ladder|steps", viewer + "capacity.go", "margin = 1.0 / 16", "margin = 0.0"},
