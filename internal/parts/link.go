@@ -36,6 +36,9 @@ type link struct {
 	out outgoing
 }
 
+// closed is no push ID.
+const closed = peer.MaxPushID + 1
+
 // outgoing is what is pushed to a peer.
 type outgoing struct {
 	told    map[partID]uint32 // the latest parts that it was told of: push IDs
@@ -127,6 +130,15 @@ func (o *outgoing) tell(key partID) uint32 {
 	o.told[key] = id
 	o.tells = append(o.tells, key)
 	return id
+}
+
+// close has nothing more pushed of the parts of a stream that either side has left: the peer has it, or takes it no more.
+func (o *outgoing) close(stream segment.ID) {
+	for key := range o.told {
+		if key.stream == stream {
+			o.told[key] = closed
+		}
+	}
 }
 
 // untell has a part told again.

@@ -164,6 +164,7 @@ func (n *Node) Unfollow(now int64, id segment.ID) {
 	n.left[id] = now + Grace
 	for _, to := range n.order {
 		l := n.links[to]
+		l.out.close(id)
 		l.close(func(u *push) bool { return u.stream == id })
 		n.say(to, peer.Follow{Stream: id})
 	}

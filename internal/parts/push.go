@@ -39,6 +39,10 @@ func (s *Stream) push(now int64, to ID, p *part, piece int) {
 		return
 	}
 	s.head(to, p)
+	key := partID{s.id, p.turn}
+	if l.out.told[key] == closed {
+		return
+	}
 	if l.out.waits > Backlog {
 		for _, q := range l.out.forget(func(q queued) bool { return q.stream == s.id && int32(q.turn-p.turn) < 0 }) {
 			s.node.Counts.Shed += int64(len(q.data))
@@ -46,7 +50,6 @@ func (s *Stream) push(now int64, to ID, p *part, piece int) {
 		}
 	}
 	data := p.pieces[piece].data
-	key := partID{s.id, p.turn}
 	l.out.waiting = append(l.out.waiting, queued{key, p.stripe(piece), p.content.Segment, peer.PushedID(l.out.told[key], piece), data, now})
 	l.out.waits += len(data)
 	l.hand()

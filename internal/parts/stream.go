@@ -44,6 +44,7 @@ func (s *Stream) lost(now int64, id ID) {
 		delete(p.without, id)
 	}
 	if l := s.node.links[id]; l != nil {
+		l.out.close(s.id)
 		for stripe := range stripes {
 			l.ends(now, stripeID{s.id, stripe})
 		}

@@ -20,8 +20,7 @@ export const verify = ({ id, owner, shelf }: State, l: Link, { turn, raw }: Push
 
 /** Does something with the pushes of a stream that are not judged yet. */
 export const judging = (n: Owner, stream: string, what: (l: Link, u: Push) => void): void => {
-  for (const id of n.order()) {
-    const l = n.links.get(id)!;
+  for (const l of n.links.values()) {
     for (const u of l.pushes.values()) if (u.stream === stream && u.state === 'judging') what(l, u);
   }
 };

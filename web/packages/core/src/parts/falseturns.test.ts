@@ -139,6 +139,37 @@ it.each([
   expect(node.links.get(other)!.out).toMatchObject({ waiting: [], waits: 0 });
 });
 
+it.each([
+  false,
+  true,
+])('nothing more is pushed of a part once a side has left the stream and follows it again; the child: %s', (child) => {
+  const { node, tells, sends, settle } = setUp([seed, seed, seed, seed]);
+  const feeds = (push: number, turn: number, pieces: number[]) => {
+    for (let stripe = 0; stripe < 4; stripe++)
+      node.heard(2, seed, { type: 'place', stream, stripe, rank: 0, path: [seed], room: 4, least: 255 });
+    tells(seed, push, turn, turn);
+    settle();
+    for (let stripe = 0; stripe < 4; stripe++) node.heard(2, other, { type: 'subscribe', stream, stripe, slots: 1 });
+    for (const piece of pieces) sends(seed, push, piece);
+    let pushes = 0;
+    for (let n = 1; n; pushes += n) {
+      node.sent(2, other);
+      node.sent(2, other);
+      n = settle().filter((a) => a.do === 'push').length;
+    }
+    return pushes;
+  };
+  expect(feeds(0, 1, [0, 1])).toBe(2);
+  if (child) {
+    for (const on of [false, true]) node.heard(2, other, { type: 'follow', stream, on });
+  } else {
+    node.unfollow(2, stream);
+    node.follow(2, stream, { slots: 8, part: 500_000 }).listed(2, 0, id(100), length);
+  }
+  const rest = child ? feeds(0, 1, [2, 3]) : feeds(1, 1, [0, 1, 2, 3]);
+  expect([rest, feeds(2, 2, [0, 1, 2, 3])]).toEqual([0, 4]);
+});
+
 // The piece is of stripe 1.
 it.each([
   ['of a stripe that was subscribed to', [other, other, other, other], 0],

@@ -55,7 +55,7 @@ export interface Queued {
 
 /** What is pushed to a peer. */
 export class Outgoing {
-  /** Push IDs of the latest parts that it was told of, the oldest first. */
+  /** Push IDs of the latest parts that it was told of, the oldest first; -1: nothing more of it is pushed. */
   readonly told = new Map<string, number>();
   private next = 0;
   waiting: Queued[] = [];
@@ -74,6 +74,11 @@ export class Outgoing {
       return false;
     });
     return gone;
+  }
+
+  /** Has nothing more pushed of the parts of a stream that either side has left: the peer has it, or takes it no more. */
+  close(stream: string): void {
+    for (const [key] of this.told) if (key.startsWith(stream)) this.told.set(key, -1);
   }
 
   /** Notes that a part is told to the peer, and returns its push ID. */

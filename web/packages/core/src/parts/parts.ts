@@ -21,7 +21,8 @@ const decideEvery = 100_000;
 /** A node's part in all streams that it follows. */
 export class Node implements Receiver {
   readonly counts = { shed: 0, dropped: 0 };
-  readonly links = new Map<string, Link>();
+  /** By ID. */
+  links = new Map<string, Link>();
   /** As they were begun. */
   readonly streams = new Map<string, Stream>();
   readonly left = new Map<string, number>();
@@ -44,14 +45,11 @@ export class Node implements Receiver {
     this.do({ do: 'say', to, message });
   }
 
-  order(): string[] {
-    return [...this.links.keys()].sort();
-  }
-
   /** Adds a peer that speaks parts: both hellos are there, and say so. */
   linked(id: string, seed: boolean): void {
     if (this.links.has(id)) return;
-    this.links.set(id, new Link(id, seed));
+    // As texts pairs begin with the ID.
+    this.links = new Map([...this.links, [id, new Link(id, seed)] as const].sort());
     for (const stream of this.streams.keys()) this.say(id, { type: 'follow', stream, on: true });
   }
 
@@ -67,9 +65,9 @@ export class Node implements Receiver {
     if (known) return known;
     const s = new Stream(this, id, set);
     this.streams.set(id, s);
-    for (const to of this.order()) {
+    for (const [to, l] of this.links) {
       this.say(to, { type: 'follow', stream: id, on: true });
-      if (this.links.get(to)!.follows.has(id)) s.mesh.linked(to);
+      if (l.follows.has(id)) s.mesh.linked(to);
     }
     s.flush(now);
     return s;
@@ -82,8 +80,8 @@ export class Node implements Receiver {
     s.deliver(now, s.mesh.leave());
     this.streams.delete(id);
     this.left.set(id, now + grace);
-    for (const to of this.order()) {
-      const l = this.links.get(to)!;
+    for (const [to, l] of this.links) {
+      l.out.close(id);
       l.close((u) => u.stream === id);
       this.say(to, { type: 'follow', stream: id, on: false });
     }
@@ -162,10 +160,10 @@ export class Node implements Receiver {
   sent(now: number, to: string): void {
     const l = this.links.get(to);
     const q = l?.out.handed.shift();
-    if (!l || !q) return;
+    if (!q) return;
     const s = this.streams.get(q.stream);
     if (s) waited(s, now, to, q);
-    hand(this, l);
+    hand(this, l!);
   }
 
   /** Looks what is due. It is to be called when `next` says so. */

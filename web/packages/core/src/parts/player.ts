@@ -116,5 +116,5 @@ export const hold = (s: State): void => {
     }
     return;
   }
-  for (const id of s.owner.order()) if (s.holds.delete(id)) say(id, false);
+  for (const id of s.owner.links.keys()) if (s.holds.delete(id)) say(id, false);
 };

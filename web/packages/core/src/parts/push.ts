@@ -35,6 +35,7 @@ export const push = (s: State, now: number, to: string, p: Part, piece: number):
   const l = s.owner.links.get(to);
   if (!l || p.without.has(to) || l.held.has(s.id)) return;
   const id = head(s, l, p);
+  if (id < 0) return;
   const { out } = l;
   if (out.waits > backlog)
     for (const q of out.forget((o) => o.stream === s.id && ((o.turn - p.turn) | 0) < 0)) {

@@ -138,9 +138,7 @@ export class Shelf {
 
   /** Whether a segment has its place at another turn. */
   elsewhere(turn: number, id: string): boolean {
-    for (const p of this.parts.values())
-      if (p.turn !== turn && (p.named === id || p.content?.segment === id)) return true;
-    return false;
+    return [...this.parts.values()].some((p) => p.turn !== turn && (p.named === id || p.content?.segment === id));
   }
 
   /** How long a part is whose length is not known: as the longest that is here. */

@@ -18,10 +18,9 @@ export interface Counts {
 export interface Owner {
   readonly self: string;
   readonly counts: Counts;
+  /** By ID. */
   readonly links: Map<string, Link>;
   readonly streams: Map<string, State>;
-  /** Of links, by ID. */
-  order(): string[];
   do(act: Act): void;
   say(to: string, message: PartsMessage): void;
 }

@@ -43,7 +43,10 @@ export class Stream implements State {
     this.holds.delete(id);
     for (const p of this.shelf.parts.values()) p.without.delete(id);
     const l = this.owner.links.get(id);
-    if (l) for (const stripe of all) l.ends(now, this.id, stripe);
+    if (l) {
+      l.out.close(this.id);
+      for (const stripe of all) l.ends(now, this.id, stripe);
+    }
     this.flush(now);
   }
 
