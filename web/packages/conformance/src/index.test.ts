@@ -34,7 +34,7 @@ const still = { startup: 0, stalls: [], duration: 60, bufferedAhead: 0, ended: f
 const page = { pageErrors: [], joined: true, shared: [], notices: [], contradictions: 0, links: 0 };
 
 /** Runs a cell of low latency whose pages, with Leeway and without, have a picture at the same moments. */
-async function lowLatency(at: (ms: number) => number) {
+async function lowLatency(at: (ms: number) => { currentTime: number; played?: number }) {
   vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
   const opened: { prefix: string; plain: boolean }[] = [];
   const folders: string[] = [];
@@ -47,8 +47,8 @@ async function lowLatency(at: (ms: number) => number) {
         opened.push({ prefix: pathname, plain: !('tracker' in JSON.parse(searchParams.get('o')!)) });
       },
       evaluate: async () => {
-        const currentTime = at(performance.now() - beganAt);
-        const picture = { ...still, currentTime };
+        const { currentTime, played = currentTime - 8 } = at(performance.now() - beganAt);
+        const picture = { ...still, currentTime, played };
         return { ...page, players: [{ picture, received: [], errors: [] }] };
       },
       close: async () => {},
@@ -75,17 +75,23 @@ async function lowLatency(at: (ms: number) => number) {
 }
 
 test('a live picture that stands still without Leeway, too, does not play either', async () => {
-  const { reason } = await lowLatency(() => 12);
+  const { reason } = await lowLatency(() => ({ currentTime: 12 }));
   expect(reason).toContain('host: only 12 s played');
   expect(reason).toMatch(/without Leeway it does not play either$/);
   // As far as Shaka jumps while it waits: that is no playing.
-  expect((await lowLatency((ms) => (ms < 1000 ? 8 : 14))).reason).toMatch(/without Leeway it does not play either$/);
+  expect((await lowLatency((ms) => ({ currentTime: ms < 1000 ? 8 : 14 }))).reason).toMatch(
+    /without Leeway it does not play either$/,
+  );
+  // A quarter of each two seconds is in the buffer, and the player jumps over the others.
+  const jumps = await lowLatency((ms) => ({ currentTime: 8 + ms / 1000, played: ms / 4000 }));
+  expect(jumps.reason).toContain('s played of 13, gaps jumped');
+  expect(jumps.reason).toMatch(/without Leeway it does not play either$/);
   // No segment came, which fails the cell; the picture went on.
-  expect((await lowLatency((ms) => 8 + ms / 1000)).reason).toMatch(/without Leeway it plays$/);
+  expect((await lowLatency((ms) => ({ currentTime: 8 + ms / 1000 }))).reason).toMatch(/without Leeway it plays$/);
 });
 
 test('the page without Leeway has a live stream that begins with it', async () => {
-  const { opened, folders } = await lowLatency(() => 12);
+  const { opened, folders } = await lowLatency(() => ({ currentTime: 12 }));
   expect(opened.map(({ plain }) => plain)).toEqual([false, false, true]);
   expect(folders).toHaveLength(2);
   expect(opened[2]!.prefix).toBe(`${folders[1]}watch.html`);

@@ -105,7 +105,8 @@ const live =
     const each = typeof least === 'number' ? least : least(scene.adapter);
     for (const [i, one] of [host, guest].entries()) {
       const begun = from.get([first, second][i]!)!;
-      wrong.push(...playedThrough(one, { ended: false, seconds: begun + watchSeconds - 1 }), ...quiet(one));
+      const end = { ended: false, seconds: begun + watchSeconds - 1, played: watchSeconds - 1 };
+      wrong.push(...playedThrough(one, end), ...quiet(one));
       wrong.push(...(await originBytes(scene, one, tracks * each)));
     }
     const { seed, peer } = sources(host.seen, guest.seen);
@@ -139,7 +140,10 @@ export async function playsPlain(scene: Scene): Promise<boolean> {
   const view = await scene.view('host', true);
   if (!scene.live) return view.until(ended, scene.fixture.seconds + patienceSeconds);
   // It begins far from zero: where the picture is says nothing of what was played.
-  return view.until(played((await beginning(view)) + lowLatencySeconds), lowLatencySeconds + patienceSeconds);
+  const seconds = (await beginning(view)) + lowLatencySeconds;
+  const there = await view.until(played(seconds), lowLatencySeconds + patienceSeconds);
+  const [player] = (await view.read()).players;
+  return there && (player?.picture?.played ?? 0) >= lowLatencySeconds - 1;
 }
 
 /** Seeks, back and forth, faster than segments come; then all of the rest is watched. */

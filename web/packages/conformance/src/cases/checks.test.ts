@@ -20,7 +20,16 @@ const scene = (requests: Partial<OriginRequest>[] = []) =>
   }) as unknown as Scene;
 
 const player = (change: Partial<PlayerSeen> = {}): PlayerSeen => ({
-  picture: { startup: 100, stalls: [], currentTime: 24, duration: 24, bufferedAhead: 0, ended: true, error: '' },
+  picture: {
+    startup: 100,
+    stalls: [],
+    currentTime: 24,
+    played: 24,
+    duration: 24,
+    bufferedAhead: 0,
+    ended: true,
+    error: '',
+  },
   received: [],
   errors: [],
   ...change,
@@ -69,6 +78,14 @@ test('pictures that stall, stop or never come are told', () => {
     'guest, player 1: video error: decode',
     'guest, player 1: fatal: bufferAppendError',
     'guest, player 2: no picture',
+  ]);
+});
+
+test('gaps that a player jumps over are not played', () => {
+  const jumped = watched({ players: [player({ picture: { ...player().picture!, played: 20 } })] });
+  expect(playedThrough(jumped, { ended: false, seconds: 23 })).toEqual([]);
+  expect(playedThrough(jumped, { ended: false, seconds: 23, played: 23 })).toEqual([
+    'guest: 20 s played of 23, gaps jumped',
   ]);
 });
 

@@ -12,8 +12,15 @@ export interface Watched {
 
 const round = (x: number) => Math.round(x * 100) / 100;
 
+/** Where a picture is to be at last, in seconds, and, at a live edge, how many of them are to be played: a player may jump over gaps. */
+export interface End {
+  ended: boolean;
+  seconds: number;
+  played?: number;
+}
+
 /** The pictures went through, without a stall, and no player gave up. */
-export function playedThrough({ name, seen }: Watched, end: { ended: boolean; seconds: number }): string[] {
+export function playedThrough({ name, seen }: Watched, end: End): string[] {
   const wrong: string[] = [];
   for (const [i, { picture, errors }] of seen.players.entries()) {
     const who = seen.players.length > 1 ? `${name}, player ${i + 1}` : name;
@@ -21,9 +28,11 @@ export function playedThrough({ name, seen }: Watched, end: { ended: boolean; se
       wrong.push(`${who}: no picture`);
       continue;
     }
-    const { stalls, ended, currentTime, error } = picture;
+    const { stalls, ended, currentTime, played, error } = picture;
     if (end.ended && !ended) wrong.push(`${who}: not at the end, at ${round(currentTime)} s`);
     if (currentTime < end.seconds) wrong.push(`${who}: only ${round(currentTime)} s played`);
+    else if (end.played && played < end.played)
+      wrong.push(`${who}: ${round(played)} s played of ${end.played}, gaps jumped`);
     if (stalls.length > 0) wrong.push(`${who}: stalled ${stalls.map(({ ms }) => `${Math.round(ms)} ms`).join(', ')}`);
     if (error) wrong.push(`${who}: video error: ${error}`);
     const fatal = errors.filter((one) => one.fatal);

@@ -6,6 +6,8 @@ export interface Picture {
   startup: number;
   stalls: { at: number; ms: number }[];
   currentTime: number;
+  /** What has been played, s: where a player jumps over a gap, less than the playhead has moved. */
+  played: number;
   duration: number;
   bufferedAhead: number;
   ended: boolean;
@@ -144,11 +146,14 @@ export function probe(): void {
         bufferedAhead = video.buffered.end(i) - video.currentTime;
       }
     }
+    let played = 0;
+    for (let i = 0; i < video.played.length; i++) played += video.played.end(i) - video.played.start(i);
     const open = seen.since >= 0 ? performance.now() - seen.since : 0;
     return {
       startup: seen.startup,
       stalls: open > 100 ? [...seen.stalls, { at: seen.since, ms: open }] : [...seen.stalls],
       currentTime: video.currentTime,
+      played,
       duration: video.duration,
       bufferedAhead,
       ended: video.ended,
