@@ -25,6 +25,8 @@ const (
 	ahead   = 2 * time.Second  // of a viewer's buffer, at least
 	// deep is the buffer in segments: the last one and a half before the playhead are urgent, and not waited for.
 	deep = 2.5
+	// later is how much of its segments a film has beyond the buffer: what the buffer holds is asked for before there is a link.
+	later = 1.25
 	// fewest is how many segments a film has of which one can come from others. The first two are always urgent.
 	fewest = 3
 )
@@ -139,7 +141,7 @@ func (m *manifest) pace() (speed float64, buffer time.Duration) {
 	}
 	speed = min(faster, max(slowest, m.length.Seconds()/atLeast.Seconds()))
 	segment := m.length.Seconds() / float64(m.media) / speed
-	return speed, max(ahead, time.Duration(deep*segment*float64(time.Second)))
+	return speed, max(ahead, time.Duration(min(deep, float64(m.media)-later)*segment*float64(time.Second)))
 }
 
 // wait returns when a piece is there, when no viewer plays any more, or when ctx ends.
