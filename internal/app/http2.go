@@ -24,7 +24,13 @@ func (s *servers) serveHTTP2(name string, l net.Listener, h http.Handler, certif
 	open := &http2Connections{enter: enter, all: map[net.Conn]*http2Connection{}}
 	server := s.server(l, h, nil)
 	server.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: probe.HTTP2Streams, MaxReadFrameSize: probe.HTTP2Frame}
-	server.ConnState = open.changed
+	admitted := server.ConnState
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		open.changed(conn, state)
+		if admitted != nil {
+			admitted(conn, state)
+		}
+	}
 	s.run(name, l, open.config(certificate.config()), server)
 }
 

@@ -42,10 +42,7 @@ func (s *servers) serveTLS(name string, l net.Listener, h http.Handler, connCont
 
 // server answers connections of l.
 func (s *servers) server(l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context) *http.Server {
-	if d, ok := l.(*wsconn.Admission); ok {
-		h, connContext = behind(d, h, connContext)
-	}
-	return &http.Server{
+	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -53,6 +50,10 @@ func (s *servers) server(l net.Listener, h http.Handler, connContext func(contex
 		ConnContext:       connContext,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
+	if d, ok := l.(*wsconn.Admission); ok {
+		behind(d, server)
+	}
+	return server
 }
 
 // run has a server answer on l until stop, over TLS if it has a config.
@@ -74,11 +75,13 @@ func (s *servers) doorway(l net.Listener) (d *doorway, answer func()) {
 	return d, sync.OnceFunc(func() { s.serve("admin", l, d, nil) })
 }
 
-// behind tells the admission which client a request is from.
-func behind(d *wsconn.Admission, h http.Handler, connContext func(context.Context, net.Conn) context.Context) (http.Handler, func(context.Context, net.Conn) context.Context) {
-	return d.Guard(h), func(ctx context.Context, c net.Conn) context.Context {
-		if connContext != nil {
-			ctx = connContext(ctx, c)
+// behind tells the admission which client a request is from, and which connection waits for none.
+func behind(d *wsconn.Admission, server *http.Server) {
+	before := server.ConnContext
+	server.Handler, server.ConnState = d.Guard(server.Handler), d.State
+	server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if before != nil {
+			ctx = before(ctx, c)
 		}
 		return d.Context(ctx, c)
 	}

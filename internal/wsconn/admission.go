@@ -72,9 +72,9 @@ func (c *AdmissionConfig) complete() {
 
 // Admission is a listener that admits. A connection is silent until its first byte has come, and holds nothing but a small
 // goroutine; then it waits for its turn; then it is busy until the head of its first request has been read, which the server
-// says by Context and Guard; and then admission has no further say. What is refused is reset at once. Handshakes begin at a pace that
-// leaves a processor time for the sessions that are open: a thousand at once would each be short, and hold up everything else for as
-// long as all of them take.
+// says by Context and Guard; and then admission has no further say, except that by State it finds one that makes room for another.
+// What is refused is reset at once. Handshakes begin at a pace that leaves a processor time for the sessions that are open: a
+// thousand at once would each be short, and hold up everything else for as long as all of them take.
 type Admission struct {
 	net.Listener
 	cfg    AdmissionConfig
@@ -250,8 +250,13 @@ func (d *Admission) begin(s *Socket) bool {
 
 // evict ends a socket that has lost its place, if there is one.
 func (d *Admission) evict(s *Socket) {
-	if s != nil {
-		s.reset()
-		d.cfg.Refused("half-open")
+	if s == nil {
+		return
 	}
+	reason := "half-open"
+	if s.inside.Load() { // its request was there
+		reason = "total"
+	}
+	s.reset()
+	d.cfg.Refused(reason)
 }

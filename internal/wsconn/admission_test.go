@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/gorilla/websocket"
 	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // behind serves h behind an admission, over TLS if secure, and returns its address.
@@ -26,7 +29,7 @@ func behind(t *testing.T, cfg AdmissionConfig, h http.Handler, secure bool) (add
 	server := httptest.NewUnstartedServer(nil)
 	d := NewAdmission(server.Listener, cfg)
 	server.Listener = d
-	server.Config = &http.Server{Handler: d.Guard(h), ConnContext: d.Context}
+	server.Config = &http.Server{Handler: d.Guard(h), ConnContext: d.Context, ConnState: d.State}
 	if secure {
 		server.StartTLS()
 	} else {
@@ -138,13 +141,23 @@ func TestAConnectionThatNeverSpeaksIsGivenUp(t *testing.T) {
 	}
 }
 
+// busyUntil answers at once, and is not done before a channel is closed.
+func busyUntil(over <-chan struct{}) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(w).Flush()
+		<-over
+	})
+}
+
 func TestAllConnectionsAreBounded(t *testing.T) {
-	address, refused := behind(t, AdmissionConfig{MaxOpen: 1}, nothing, false)
+	over := make(chan struct{})
+	address, refused := behind(t, AdmissionConfig{MaxOpen: 1}, busyUntil(over), false)
 	first := connect(t, address)
 	get(t, first)
 	if !ended(t, connect(t, address)) || receive(t, refused) != "total" {
 		t.Error("a second was let in")
 	}
+	close(over)
 	_ = first.Close()
 	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
 		c := connect(t, address)
@@ -154,6 +167,42 @@ func TestAllConnectionsAreBounded(t *testing.T) {
 		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		if _, err := c.Read(make([]byte, 1)); err == nil {
 			return // there is room again
+		}
+	}
+}
+
+// TestAnIdleConnectionMakesRoom: a client that asks once and keeps its connection has it as long as no other comes.
+func TestAnIdleConnectionMakesRoom(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		address, refused := behind(t, AdmissionConfig{MaxOpen: 1}, nothing, secure)
+		asks := func() (c net.Conn, answered bool) {
+			if c = connect(t, address); c == nil {
+				return nil, false
+			}
+			if secure {
+				c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
+			}
+			_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+			_, err := io.ReadFull(c, make([]byte, len("HTTP/1.1 200")))
+			return c, err == nil
+		}
+		first, answered := asks()
+		if !answered {
+			t.Fatal("no answer")
+		}
+		reason := ""
+		testkit.Eventually(t, "a second is answered", func() bool { // when the first is known to be idle is the machine's business
+			_, answered := asks()
+			for len(refused) > 0 {
+				reason = <-refused
+			}
+			return answered
+		})
+		if _, err := io.Copy(io.Discard, first); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error("the first is still there")
+		}
+		if reason != "total" {
+			t.Errorf("it went for another reason: %q", reason)
 		}
 	}
 }

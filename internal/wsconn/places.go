@@ -1,6 +1,7 @@
 package wsconn
 
 import (
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ type stay struct {
 	trusted      bool           // likewise
 	introduced   bool           // whose it is has been said
 	client       netip.AddrPort // what was said; not valid without
+	watched      bool           // the server says what it does with it
 	state        stayState
 	since        time.Time
 	before, next *Socket
@@ -28,7 +30,12 @@ const (
 	spoken
 	busy
 	through
+	idle   // its request was answered, and it asks for nothing
+	asking // a request is being answered
 )
+
+// longestRequest is how long a request may be answered while others want its connection. A test of a probe server takes 13 s.
+const longestRequest = 30 * time.Second
 
 // queue is sockets in the order in which they came.
 type queue struct {
@@ -75,13 +82,17 @@ func (s *stay) counts(trusted bool) {
 }
 
 // places are those that an admission gives to sockets whose request is not there yet. When all are taken, a socket that has been silent or
-// busy for longer than Patience loses its place to a new one. If there is none, the new socket waits.
+// busy for longer than Patience loses its place to a new one. If there is none, the new socket waits. When there are as many sockets as may
+// be, one goes that its server watches: the one that has been idle for longest, else the one whose request has been answered for longest,
+// above longestRequest. A client that asks once, keeps its connection, sends no body or does not read would hold it for ever.
 type places struct {
 	cfg  *AdmissionConfig
 	room chan struct{} // a place may be free
 
 	mu     sync.Mutex
 	open   int                  // guarded by mu: sockets in all, with those whose request is there
+	idle   queue                // guarded by mu
+	asking queue                // guarded by mu
 	silent queue                // guarded by mu
 	spoken int                  // guarded by mu: that have begun to speak, and wait for their turn
 	busy   queue                // guarded by mu
@@ -104,8 +115,9 @@ func (p *places) oldest() *Socket {
 func (p *places) enter(s *Socket, now time.Time) (reason string, evicted *Socket, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	spare := p.spare(now)
 	switch {
-	case p.open >= p.cfg.MaxOpen:
+	case p.open >= p.cfg.MaxOpen && spare == nil:
 		return "total", nil, 0
 	case !s.trusted && p.from[s.network] >= p.cfg.MaxPendingPerAddress:
 		return "half-open", nil, 0
@@ -113,6 +125,10 @@ func (p *places) enter(s *Socket, now time.Time) (reason string, evicted *Socket
 		if evicted, wait = p.evict(&p.silent, now); evicted == nil {
 			return "", nil, wait
 		}
+	case p.open >= p.cfg.MaxOpen:
+		evicted = spare
+		p.shift(evicted, away, now)
+		p.open--
 	}
 	p.open++
 	p.from[s.network]++
@@ -203,12 +219,55 @@ func (p *places) introduce(s *Socket, client netip.AddrPort) bool {
 	return trusted || p.from[s.network] <= p.cfg.MaxPendingPerAddress
 }
 
+// spare is the socket that makes room for another, if one does. Under mu.
+func (p *places) spare(now time.Time) *Socket {
+	if s := p.asking.first; p.idle.n == 0 && s != nil && now.Sub(s.since) >= longestRequest {
+		return s
+	}
+	return p.idle.first
+}
+
+// follow notes what the server of a socket says of it. One that is hijacked is looked after by what it is now.
+func (p *places) follow(s *Socket, now http.ConnState, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.watched = true
+	switch {
+	case s.state < through: // its request is not there, or it is closed
+	case now == http.StateActive:
+		p.shift(s, asking, at)
+	case now == http.StateIdle:
+		p.shift(s, idle, at)
+	default:
+		p.shift(s, through, at)
+	}
+}
+
+// shift takes a socket whose request is there to another state. Under mu.
+func (p *places) shift(s *Socket, state stayState, at time.Time) {
+	switch s.state {
+	case idle:
+		p.idle.remove(s)
+	case asking:
+		p.asking.remove(s)
+	}
+	switch s.state = state; state {
+	case idle:
+		p.idle.add(s, at)
+	case asking:
+		p.asking.add(s, at)
+	}
+}
+
 // through frees the place of a socket whose request is there, and tells what it was.
-func (p *places) through(s *Socket) (was stayState) {
+func (p *places) through(s *Socket, now time.Time) (was stayState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if was = s.state; was == busy {
 		p.settle(s, through)
+		if s.watched {
+			p.shift(s, asking, now)
+		}
 	}
 	return was
 }
@@ -217,12 +276,13 @@ func (p *places) through(s *Socket) (was stayState) {
 func (p *places) left(s *Socket) (was stayState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	was = s.state
-	if was != away && was != through {
+	switch was = s.state; was {
+	case away:
+	case through, idle, asking:
+		p.shift(s, away, time.Time{})
+		p.open--
+	default:
 		p.settle(s, away)
-	}
-	if was != away {
-		s.state = away
 		p.open--
 	}
 	return was

@@ -1,6 +1,7 @@
 package wsconn
 
 import (
+	"net/http"
 	"net/netip"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func TestBusyPlacesAreFew(t *testing.T) {
 	if gone, evicted, wait := p.begin(b, now); gone || evicted != nil || wait != time.Second || b.state != spoken {
 		t.Errorf("a second is in state %d, wait %v", b.state, wait)
 	}
-	if was := p.through(a); was != busy || len(p.room) != 1 {
+	if was := p.through(a, now); was != busy || len(p.room) != 1 {
 		t.Errorf("through from state %d, %d told of the room", was, len(p.room))
 	}
 	if _, _, wait := p.begin(b, now); wait > 0 || b.state != busy {
@@ -83,5 +84,68 @@ func TestAnIntroducedSocketCountsAsItsClients(t *testing.T) {
 	}
 	if n := p.from[a.network]; n != 2 || len(p.from) != 1 {
 		t.Errorf("%d of the client's network, %d networks", n, len(p.from))
+	}
+}
+
+// served are sockets of one address whose requests are there.
+func served(t *testing.T, p *places, n int, now time.Time) (all []*Socket) {
+	t.Helper()
+	for range n {
+		s := caller("192.0.2.1")
+		if _, evicted, _ := p.enter(s, now); evicted != nil || !p.speaks(s) {
+			t.Fatal("no place")
+		}
+		p.begin(s, now)
+		p.follow(s, http.StateActive, now)
+		p.through(s, now)
+		all = append(all, s)
+	}
+	return all
+}
+
+// TestTheLongestIdleMakesRoom: not one that has been asked for something since, and only where there is no other place.
+func TestTheLongestIdleMakesRoom(t *testing.T) {
+	p, now := placesOf(AdmissionConfig{MaxOpen: 3}), time.Unix(1000, 0)
+	all := served(t, p, 3, now)
+	for i, s := range all {
+		p.follow(s, http.StateIdle, now.Add(time.Duration(i)*time.Second))
+	}
+	p.follow(all[0], http.StateActive, now.Add(time.Minute))
+	p.follow(all[0], http.StateIdle, now.Add(time.Minute))
+	for _, want := range []*Socket{all[1], all[2], all[0]} {
+		if reason, evicted, wait := p.enter(caller("198.51.100.1"), now); reason != "" || evicted != want || wait != 0 || p.open != 3 {
+			t.Fatalf("%q, the longest idle: %v, wait %v, %d open", reason, evicted == want, wait, p.open)
+		}
+		if was := p.left(want); was != away || p.open != 3 {
+			t.Errorf("its end counts, from state %d: %d open", was, p.open)
+		}
+	}
+	if reason, _, _ := p.enter(caller("198.51.100.1"), now); reason != "total" {
+		t.Errorf("none is idle, and one more is let in: %q", reason)
+	}
+}
+
+// TestARequestWithoutAnEndMakesRoom: of a client that does not send its body, or does not read. A WebSocket, which goes on for as long, does not.
+func TestARequestWithoutAnEndMakesRoom(t *testing.T) {
+	p, now := placesOf(AdmissionConfig{MaxOpen: 3}), time.Unix(1000, 0)
+	all := served(t, p, 3, now)
+	p.follow(all[0], http.StateHijacked, now)
+	p.follow(all[2], http.StateActive, now.Add(time.Second))
+	late := now.Add(longestRequest)
+	if reason, _, _ := p.enter(caller("198.51.100.1"), late.Add(-1)); reason != "total" {
+		t.Errorf("a request lost its connection before its time: %q", reason)
+	}
+	if reason, evicted, _ := p.enter(caller("198.51.100.1"), late); reason != "" || evicted != all[1] {
+		t.Errorf("%q, the longest request: %v", reason, evicted == all[1])
+	}
+	if reason, _, _ := p.enter(caller("198.51.100.1"), late); reason != "total" {
+		t.Errorf("a shorter one, or a socket, lost its connection: %q", reason)
+	}
+	if was := p.left(all[2]); was != asking || p.asking.n != 0 || p.open != 2 {
+		t.Errorf("one that is closed left from state %d: %d asking, %d open", was, p.asking.n, p.open)
+	}
+	p.follow(all[2], http.StateClosed, late)
+	if all[2].state != away || p.left(all[0]) != through || p.open != 1 {
+		t.Errorf("in state %d after its end, %d open", all[2].state, p.open)
 	}
 }

@@ -124,7 +124,7 @@ func (s *Socket) without(f func() bool) bool {
 
 // Close implements net.Conn.
 func (s *Socket) Close() error {
-	if was := s.admission.places.left(s); was != away && was != through { // it asked for nothing
+	if was := s.admission.places.left(s); was != away && was < through { // it asked for nothing
 		s.admission.cfg.Refused("half-open")
 	}
 	return s.end()

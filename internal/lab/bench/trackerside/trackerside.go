@@ -107,7 +107,7 @@ func (s *Service) listen(cfg Config) error {
 		listener = tls.NewListener(listener, secure)
 	}
 	s.server = &http.Server{
-		Handler: admission.Guard(s.endpoints(cfg)), ConnContext: admission.Context, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: admission.Guard(s.endpoints(cfg)), ConnContext: admission.Context, ConnState: admission.State, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	go func() { s.failed <- s.server.Serve(listener) }()
 	return nil
