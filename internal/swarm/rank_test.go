@@ -159,6 +159,35 @@ func TestWantIsUsedUpUntilTheNextUpdate(t *testing.T) {
 	}
 }
 
+// TestOneThatComesAndGoesTakesNoPlaces: what it was introduced to is as before, unless that has said since what it wants.
+func TestOneThatComesAndGoesTakesNoPlaces(t *testing.T) {
+	s := swarmOf(viewer(9, func(m *Member) { m.Want = 2 }))
+	now := start
+	for range 10 {
+		now = now.Add(time.Second)
+		s.Join(viewer(1, func(m *Member) { m.Seen = now }))
+		if got := names(s.Introduce(id(1), 4, now)); !slices.Equal(got, []int{9}) {
+			t.Fatalf("introduced to %v", got)
+		}
+		s.Leave(id(1))
+	}
+	m := s.Member(id(9))
+	if m.Want != 2 {
+		t.Errorf("member 9 wants %d, and said 2", m.Want)
+	}
+	s.Join(viewer(1, func(m *Member) { m.Seen = now }))
+	s.Introduce(id(1), 4, now)
+	m.Want, m.Seen = 1, now.Add(time.Second)
+	if s.Leave(id(1)); m.Want != 1 {
+		t.Errorf("member 9 wants %d, and said 1 since", m.Want)
+	}
+	s.Join(viewer(1, func(m *Member) { m.Seen = now.Add(2 * time.Second) }))
+	s.Introduce(id(1), 4, now.Add(2*time.Second))
+	if s.Leave(id(9)); s.Member(id(1)).Want != 8 {
+		t.Errorf("one that has asked wants %d after the other has gone, and said 8", s.Member(id(1)).Want)
+	}
+}
+
 func TestPairsMeetOnceAndFailedOnesNeverAgain(t *testing.T) {
 	s := swarmOf(viewer(1), viewer(2), viewer(3))
 	if got := s.Introduce(id(1), 8, start); len(got) != 2 {

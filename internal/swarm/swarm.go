@@ -123,9 +123,14 @@ func (s *Swarm) Join(m Member) {
 	s.count(&m, 1)
 }
 
+// unmeet forgets the introductions of a member that has gone. A place that it took of another, which has not said since what it has, is
+// free again: else one that comes and goes would use up those of all others.
 func (s *Swarm) unmeet(id ID) {
-	for other := range s.met[id] {
+	for other, at := range s.met[id] {
 		delete(s.met[other], id)
+		if m := s.members[other]; m != nil && m.Seen.Before(at) {
+			m.Want++
+		}
 	}
 	delete(s.met, id)
 }

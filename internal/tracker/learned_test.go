@@ -186,3 +186,19 @@ func TestLearnersAreBounded(t *testing.T) {
 		t.Errorf("%d are remembered", n)
 	}
 }
+
+// TestOneThatComesAndGoesLeavesOthersTheirPlaces: a stranger that joins and leaves forty times has learnt of three viewers, which costs it little.
+// They want as many peers as before, and a newcomer meets them.
+func TestOneThatComesAndGoesLeavesOthersTheirPlaces(t *testing.T) {
+	_, n, seed, all := street(t, 3)
+	stranger := n.viewerFrom("203.0.113.1", "")
+	for range 40 { // each wants 32
+		stranger.send(&signal.Leave{Swarm: stranger.join().Swarm})
+	}
+	newcomer := n.viewerFrom("192.0.2.1", "")
+	newcomer.join()
+	met := map[signal.ID]bool{}
+	if newcomer.meetsAll(seed, met); len(met) != len(all) {
+		t.Errorf("a newcomer met %d viewers of %d", len(met), len(all))
+	}
+}
