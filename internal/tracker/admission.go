@@ -163,14 +163,22 @@ func (a *admission) connects(of *address, now time.Time) float64 {
 	return b.left
 }
 
-// addressOf knows an address from now on; nil says that there are too many. Under mu.
+// addressOf knows an address from now on. In IPv6 it is the network around it where that may begin none now, or there are too many to know
+// one more: what begins nothing is not worth being remembered. nil says that there are too many. Under mu.
 func (a *admission) addressOf(from netip.Addr, now time.Time) *address {
-	of := a.networkOf(access.Network(from), 1, now)
-	if around := access.Wide(from); of != nil && of.sockets == 0 && around.IsValid() { // with sockets, the one it has is known still
-		if of.wide = a.networkOf(around, wideShare, now); of.wide == nil {
-			return nil
-		}
+	network, around := access.Network(from), access.Wide(from)
+	of := a.addresses[network]
+	if of != nil && of.sockets > 0 || !around.IsValid() { // with sockets, the one around it is known still
+		return a.networkOf(network, 1, now)
 	}
+	wide := a.networkOf(around, wideShare, now)
+	if wide == nil || of == nil && a.connects(wide, now) < 1 {
+		return wide
+	}
+	if of = a.networkOf(network, 1, now); of == nil {
+		return wide
+	}
+	of.wide = wide
 	return of
 }
 
@@ -211,7 +219,11 @@ func (a *admission) Knock(from netip.Addr) bool {
 func (a *admission) Entered(from netip.Addr) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for n := a.addresses[access.Network(from)]; n != nil; n = n.wide {
+	of := a.addresses[access.Network(from)]
+	if around := access.Wide(from); of == nil && around.IsValid() {
+		of = a.addresses[around]
+	}
+	for n := of; n != nil; n = n.wide {
 		n.connects.left = min(a.mostConnects(n), n.connects.left+1)
 	}
 }

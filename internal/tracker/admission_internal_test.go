@@ -106,6 +106,46 @@ func TestNetworksOfIPv6AreBoundedTogether(t *testing.T) {
 	}
 }
 
+// TestOnePrefixDoesNotFillTheMemoryOfAddresses: a /48 has 65,536 networks. Those that come when it may begin nothing any more are not known, and
+// where there is no room for one, it shares what the /48 has left.
+func TestOnePrefixDoesNotFillTheMemoryOfAddresses(t *testing.T) {
+	a, now := admitting(100, 100, 2)
+	of := func(net int) netip.Addr { return netip.MustParseAddr(fmt.Sprintf("2001:db8:7:%x::1", net)) }
+	begun := 0
+	for net := range 1000 {
+		if a.Knock(of(net)) {
+			begun++
+		}
+	}
+	if most := 10 * wideShare; begun != most || len(a.addresses) > most+1 {
+		t.Errorf("%d begun, want %d; %d addresses are known", begun, most, len(a.addresses))
+	}
+	if of, reason := a.admit(netip.MustParseAddr("192.0.2.1")); of == nil {
+		t.Errorf("another is refused: %q", reason)
+	}
+	for i := range 400 {
+		a.Knock(netip.MustParseAddr(fmt.Sprintf("198.51.%d.%d", i/200, i%200)))
+	}
+	if n := len(a.addresses); n != 400 {
+		t.Fatalf("%d addresses are known, want four for each session", n)
+	}
+	*now = now.Add(time.Second)
+	late := of(2000)
+	if place, reason := a.admit(late); place == nil {
+		t.Errorf("a late one of the prefix is refused: %q", reason)
+	} else if a.leave(place); place.sockets != 0 {
+		t.Errorf("%d sockets are left of none", place.sockets)
+	}
+	begun = 0
+	for a.Knock(late) {
+		begun++
+	}
+	a.Entered(late)
+	if left := 2*wideShare - 1; begun != left || !a.Knock(late) || a.Knock(late) {
+		t.Errorf("%d begun, want %d, and one more for the one that was given back", begun, left)
+	}
+}
+
 // TestAddressesAreForgottenOnceThatMakesNoDifference: and known as long as they have sockets or a budget that is not whole.
 func TestAddressesAreForgottenOnceThatMakesNoDifference(t *testing.T) {
 	a, now := admitting(4, 4, 2)
