@@ -54,6 +54,13 @@ func (c *client) leaveSwarms() {
 	}
 }
 
+// makeRoom forgets the peers that have left, where there are as many as one client may have.
+func (c *client) makeRoom() {
+	if c.peers.count() >= c.s.cfg.MaxSwarms {
+		c.peers.forget(&c.s.swarms)
+	}
+}
+
 // announceHere is an announce in a swarm that is at home here.
 func (c *client) announceHere(w *work, now time.Time) {
 	r := &w.request

@@ -143,6 +143,9 @@ func (c *client) asRemotePeer(m *bus.Torrent) {
 		return
 	}
 	c.comesFrom(known(m.Subnet))
+	if r.Kind == wire.Announce {
+		c.makeRoom()
+	}
 	switch {
 	case r.Kind == wire.Answer:
 		c.answerHere(r)

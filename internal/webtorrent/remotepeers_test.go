@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
@@ -160,6 +161,28 @@ func TestRemotePeersEndWithTheirSocket(t *testing.T) {
 	}
 	_ = a.ws.Close()
 	testkit.Eventually(t, "no remote peer", func() bool { return peers() == 0 })
+}
+
+// TestARemotePeerThatLeavesMakesRoom: a socket that goes from one swarm to the next is in one of them, at the home of all of them as well.
+func TestARemotePeerThatLeavesMakesRoom(t *testing.T) {
+	w := newWorld(t)
+	few := func(c *tracker.Config, room *Config) {
+		calm(c, room)
+		room.MaxSwarms = 2
+	}
+	n, home := w.tracker(few), w.tracker(few)
+	testkit.Eventually(t, "trackers hear each other", func() bool { return n.Live() == 2 && home.Live() == 2 })
+	a := n.client()
+	for i := range 6 {
+		hash := hashAt(n, home.ID(), fmt.Sprintf("film %d,", i%3))
+		if ack := a.enter(hash, "a"); ack.Incomplete != 1 {
+			t.Errorf("swarm %d: %+v", i, ack)
+		}
+		stop := announceOf(hash, "a")
+		stop.Event = wire.Stopped
+		a.send(stop)
+		a.next(wire.Ack)
+	}
 }
 
 // TestSilentRemotePeersAreDropped: a remote peer that announces nothing for three intervals has left, though its socket and its tracker live.

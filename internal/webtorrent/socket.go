@@ -92,9 +92,7 @@ func (c *socket) announce(w *work, now time.Time) {
 		c.refuse(r, "not-allowed", "")
 		return
 	}
-	if c.peers.count() >= c.s.cfg.MaxSwarms {
-		c.peers.forget(&c.s.swarms)
-	}
+	c.makeRoom()
 	if home := c.s.home(&r.InfoHash); home != c.s.host.ID() {
 		if code := c.forward(r, home); code != "" {
 			c.refuse(r, code, "")
