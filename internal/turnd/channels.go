@@ -28,18 +28,32 @@ func (s *Server) pass(from netip.AddrPort, p []byte) bool {
 	return ok
 }
 
-// back sends a peer's n bytes in r.frame to the client; false: the peer has no channel.
-func (r *relayed) back(from netip.AddrPort, n int) bool {
+// way is how what a peer sends goes to the client: by a channel of this number, or else as pion sends it.
+type way struct {
+	number uint16
+	out    *clientSocket // nil: pion sends it
+	client netip.AddrPort
+}
+
+// wayOf says whether the client hears of a peer, by a channel or by a permission, and how.
+func (r *relayed) wayOf(from netip.AddrPort) (w way, heard bool) {
 	r.mu.Lock()
-	number, ok := r.numbers[from]
-	out, client := r.out, r.client
-	r.mu.Unlock()
-	if !ok || out == nil {
+	defer r.mu.Unlock()
+	if number, ok := r.numbers[from]; ok {
+		return way{number, r.out, r.client}, true
+	}
+	_, heard = r.peers[from.Addr()]
+	return way{}, heard
+}
+
+// back sends n bytes in r.frame to the client; false: pion has to.
+func (r *relayed) back(w way, n int) bool {
+	if w.out == nil {
 		return false
 	}
-	binary.BigEndian.PutUint16(r.frame[:], number)
+	binary.BigEndian.PutUint16(r.frame[:], w.number)
 	binary.BigEndian.PutUint16(r.frame[2:], uint16(n))
-	_, _ = out.WriteToUDPAddrPort(r.frame[:channelHeader+n], client) // lost, as datagrams are
+	_, _ = w.out.WriteToUDPAddrPort(r.frame[:channelHeader+n], w.client) // lost, as datagrams are
 	return true
 }
 

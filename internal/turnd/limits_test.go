@@ -154,6 +154,43 @@ func TestAnAllocationMakesNoMoreGrowThanItNeeds(t *testing.T) {
 	}
 }
 
+// TestStrangersDoNotUseUpAnAllocation: what comes from where the client has given no permission to costs it nothing.
+func TestStrangersDoNotUseUpAnAllocation(t *testing.T) {
+	now := time.Now()
+	w := newWorld(t, func(_ *Config, r *relay.Config) {
+		r.Reach.Allow, r.AllocationRate, r.Now = peers("127.0.0.0/8"), 100_000, func() time.Time { return now } // what is used up does not come back
+	})
+	c := w.client("udp", "a")
+	conn, err := c.Allocate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	stranger, peer := socketOn(t, "127.0.0.2:0"), socketOn(t, "127.0.0.1:0")
+	if err := c.CreatePermission(peer.LocalAddr()); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if _, err := stranger.WriteTo(make([]byte, 1000), conn.LocalAddr()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, got := exchange(t, peer, conn.LocalAddr(), conn, "hello"); got != "hello" {
+		t.Errorf("%q arrived", got)
+	}
+}
+
+// socketOn is a socket of an address of this machine.
+func socketOn(t *testing.T, addr string) net.PacketConn {
+	t.Helper()
+	conn, err := net.ListenPacket("udp", addr)
+	if err != nil {
+		t.Skipf("no socket on %s: %v", addr, err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
 func TestPortsAreNotReservedAndTCPIsNotRelayed(t *testing.T) {
 	w := newWorld(t, nil)
 	g := generator{w.Server}

@@ -151,7 +151,7 @@ func (r *relayed) ReadFrom(p []byte) (int, net.Addr, error) {
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return 0, nil, err
-		case err != nil || !r.flow.Receive(n):
+		case err != nil:
 			continue
 		}
 		from = netip.AddrPortFrom(from.Addr().Unmap().WithZone(""), from.Port())
@@ -160,7 +160,11 @@ func (r *relayed) ReadFrom(p []byte) (int, net.Addr, error) {
 				from = own
 			}
 		}
-		if !r.back(from, n) {
+		w, heard := r.wayOf(from)
+		if !heard || !r.flow.Receive(n) {
+			continue // any stranger can send what is not heard: it is not charged to the client
+		}
+		if !r.back(w, n) {
 			return copy(p, r.frame[channelHeader:channelHeader+n]), r.last.of(from), nil
 		}
 	}
