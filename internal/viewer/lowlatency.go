@@ -77,15 +77,20 @@ func reloading(playlist string, next *place) string {
 	return u.String()
 }
 
-// reloaded is the URL of a playlist that was asked for by reloading, or by a page.
+// reloaded is the URL of a playlist that was asked for by reloading, or by a page, without what players add to a reload
+// (spec/packaging.md, "List").
 func reloaded(playlist string) string {
 	u, err := url.Parse(playlist)
-	if err != nil || !u.Query().Has("_HLS_msn") {
+	if err != nil {
 		return playlist
 	}
 	q := u.Query()
-	for _, directive := range []string{"_HLS_msn", "_HLS_part", "_HLS_skip"} {
-		q.Del(directive)
+	n := len(q)
+	for _, added := range []string{"_HLS_msn", "_HLS_part", "_HLS_skip", "CMCD"} {
+		q.Del(added)
+	}
+	if len(q) == n {
+		return playlist
 	}
 	u.RawQuery = q.Encode()
 	return u.String()

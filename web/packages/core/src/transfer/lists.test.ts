@@ -78,11 +78,13 @@ describe('lists of packagers', () => {
     ['?a=%7E&_HLS_msn=8', '?a=%7E'],
     ['?_HLS_msn=8&_HLS_part=0&_HLS_skip=YES&a=1', '?a=1'],
     ['?_HLS_primary_id=1', '?_HLS_primary_id=1'],
-  ])('are one for all reloads of a low-latency playlist: %s', async (reload, rest) => {
+    ['?CMCD=mtp%3D%281%29%2Csid%3D%22a%22&_HLS_msn=1', ''],
+    ['?a=1&CMCD=sid%3D%22a%22', '?a=1'],
+  ])('are one for all reloads of a playlist: %s', async (reload, rest) => {
     const { loads, lists, asked, segment, short, answer } = setUp();
     asked(segment(1, playlist + reload));
     await answer(listOf([short(1), short(2)]));
-    asked(segment(2, playlist + reload.replace('msn=', 'msn=1')));
+    asked(segment(2, playlist + reload.replace(/msn=|CMCD=/, '$&1')));
     expect(loads.map(({ url }) => url)).toEqual([`${playlist}.leeway${rest}`]);
     expect(lists.entry(segment(2))?.name).toBe('/2.ts');
   });

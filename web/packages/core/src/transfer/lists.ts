@@ -46,9 +46,9 @@ const mostRestMs = 600_000;
 /** So long the first load of a list is waited for. */
 const firstMs = 2_000;
 
-/** A playlist's URL without what a low-latency player adds to each reload (RFC 8216bis, section 6.2.5). */
+/** A playlist's URL without what a player adds to each reload: in low latency (RFC 8216bis, section 6.2.5), and CMCD. */
 export const plainUrl = (url: string): string =>
-  url.replace(/\?.*/, (query) => query.replace(/[?&]_HLS_(msn|part|skip)=[^&#]*/g, '').replace(/^&/, '?'));
+  url.replace(/\?.*/, (query) => query.replace(/[?&](_HLS_(msn|part|skip)|CMCD)=[^&#]*/g, '').replace(/^&/, '?'));
 
 /** What is known of the list of one playlist. */
 interface List {
