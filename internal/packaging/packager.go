@@ -45,7 +45,7 @@ type Settings struct {
 	Root    *os.Root      // the folder; nothing outside of it is read
 	Path    string        // of the folder on the site, begins and ends with /
 	Life    time.Duration // of the certificates of a playlist with an end; 0: DefaultLife
-	Again   bool          // issue anew what is signed already
+	Again   bool          // issue anew what was signed before the packager was made
 	Parts   bool          // sign the parts of low-latency playlists, too: of a packager that goes on, and removes what ends
 	Workers int           // 0: one
 	Now     func() time.Time
@@ -57,6 +57,7 @@ type Packager struct {
 	keys     *certificate.KeySet
 	read     atomic.Int64
 	verified atomic.Int64 // signatures
+	since    time.Time    // what was issued before is issued anew
 	folder   folder
 	parts    signedParts
 
@@ -90,6 +91,9 @@ func New(s Settings) (*Packager, error) {
 	}
 	p := &Packager{Settings: s, keys: keys, known: map[string]memory{}, parts: signedParts{all: map[string]map[segment.Name]signedPart{}}}
 	p.folder.root, p.folder.now, p.folder.parts = s.Root, s.Now, s.Parts
+	if s.Again {
+		p.since = s.Now().Truncate(time.Millisecond)
+	}
 	return p, nil
 }
 

@@ -85,6 +85,12 @@ func (p *packager) put(file string, data []byte, age time.Duration) {
 // pass lets time pass.
 func (p *packager) pass(d time.Duration) { p.passed.Add(int64(d)) }
 
+// anew has all that was signed so far signed again.
+func (p *packager) anew() {
+	p.pass(time.Second)
+	p.since = p.Now().Truncate(time.Millisecond)
+}
+
 func (p *packager) certify(file string) *Plan {
 	p.t.Helper()
 	plan, _, err := p.Certify(context.Background(), file)
@@ -176,7 +182,8 @@ func TestWhatIsSignedIsNotReadAgain(t *testing.T) {
 			q := newPackager(t, nil)
 			p.Key, p.keys = q.Key, q.keys
 		}, 3},
-		{"again", func() { p.Again = true }, 3},
+		{"again", p.anew, 3},
+		{"once", func() {}, 0},
 	}
 	for i, s := range steps {
 		s.change()

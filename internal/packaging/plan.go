@@ -221,7 +221,7 @@ func (pl *Plan) keep(old []byte, one *sheet) {
 	p := pl.packager
 	one.entries = make([][]byte, len(one.spans))
 	had := map[segment.Name]*certificate.Certificate{}
-	if list, err := certificate.ParseList(old); err == nil && !p.Again {
+	if list, err := certificate.ParseList(old); err == nil {
 		for _, c := range list {
 			had[c.Name] = c
 		}
@@ -229,7 +229,7 @@ func (pl *Plan) keep(old []byte, one *sheet) {
 	known, now := p.recall(pl.File), p.Now()
 	for i, s := range one.spans {
 		c := had[s.name]
-		if c != nil && c.Length == s.length && c.ObjectLength == s.object && s.modified.Before(c.IssuedAt) &&
+		if c != nil && c.Length == s.length && c.ObjectLength == s.object && s.modified.Before(c.IssuedAt) && !c.IssuedAt.Before(p.since) &&
 			c.NotAfter.Sub(now) > one.life/2 && p.genuine(c, s.name, known, now) {
 			one.entries[i] = c.Bytes()
 			pl.Kept++

@@ -95,3 +95,35 @@ func TestMediaThatComesLaterOrIsReplacedIsSigned(t *testing.T) {
 		t.Errorf("%v, %d reports too many", err, len(reports))
 	}
 }
+
+// TestWatchingAgainSignsOnce: what was signed before is signed anew, and what was signed anew is not. The list that is written changes
+// the folder, so that the packager looks once more.
+func TestWatchingAgainSignsOnce(t *testing.T) {
+	p := newPackager(t, nil)
+	p.film()
+	p.certify("720p.m3u8")
+	p.pass(time.Minute)
+	s := p.Settings
+	s.Again = true
+	again, err := New(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticks, reports := make(chan time.Time), make(chan *Plan, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- again.Watch(ctx, ticks, func(_ string, plan *Plan, _ error) { reports <- plan })
+	}()
+	for range 5 {
+		p.pass(time.Second)
+		ticks <- p.Now()
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if plan := <-reports; plan.Segments() != 3 || plan.Kept != 0 || len(reports) > 0 || again.Read() != plan.Bytes {
+		t.Errorf("signed %d of %d segments, and %d times more: %d bytes read", plan.Segments()-plan.Kept, plan.Segments(), len(reports), again.Read())
+	}
+}
