@@ -243,7 +243,7 @@ func told(r *run, plan *packaging.Plan) error {
 		line += fmt.Sprintf(", %d parts", plan.Parts)
 	}
 	if plan.Unsaid > 0 {
-		line += fmt.Sprintf("; %d left out (another site or folder, or too long)", plan.Unsaid)
+		line += fmt.Sprintf("; %d left out (another site or folder, too long, or more than viewers take)", plan.Unsaid)
 	}
 	fmt.Fprintln(r.env.Stderr, line)
 	if plan.Refused != nil {

@@ -13,9 +13,10 @@ import (
 const (
 	MaxEntries  = 65536
 	MaxListSize = 32 << 20  // bytes
+	MaxTaken    = 2 << 20   // bytes of a list that a viewer takes
 	ListSuffix  = ".leeway" // of a list, behind the path of its playlist
+	ListHead    = 8         // magic and count, bytes
 	magicList   = "LWL1"
-	listHead    = 8 // magic and count, bytes
 )
 
 // ErrList is why a list is refused; the text says what is wrong with it.
@@ -48,9 +49,14 @@ func behind(url, more string) string {
 	return path + more + query
 }
 
+// EntrySize is how many bytes of a list an entry takes.
+func EntrySize(site string, name segment.Name) int {
+	return 2 + headSize + 1 + len(site) + 2 + len(name) + 1 + digestSize + signatureSize
+}
+
 // EncodeList writes the short certificates of one playlist, in the playlist's order. They are what Short gave.
 func EncodeList(entries [][]byte) ([]byte, error) {
-	size := listHead
+	size := ListHead
 	for _, e := range entries {
 		size += 2 + len(e)
 	}
@@ -71,7 +77,7 @@ func EncodeList(entries [][]byte) ([]byte, error) {
 // ParseList reads a list. Entries of an algorithm that this version does not know are left out. It fails with ErrList; no
 // signature is verified. Nothing is allocated for entries that are not there.
 func ParseList(b []byte) ([]*Certificate, error) {
-	if len(b) < listHead || len(b) > MaxListSize || string(b[:4]) != magicList {
+	if len(b) < ListHead || len(b) > MaxListSize || string(b[:4]) != magicList {
 		return nil, fmt.Errorf("%w: %d bytes that are no list", ErrList, len(b))
 	}
 	count := int(binary.BigEndian.Uint32(b[4:]))
@@ -80,7 +86,7 @@ func ParseList(b []byte) ([]*Certificate, error) {
 	}
 	list := make([]*Certificate, 0, count)
 	seen := make(map[segment.Name]bool, count)
-	rest := b[listHead:]
+	rest := b[ListHead:]
 	for i := range count {
 		entry, after, ok := prefixed(rest, 2)
 		if !ok {

@@ -240,6 +240,40 @@ https://elsewhere.example.net/2.ts
 	}
 }
 
+// TestAListIsNoLongerThanViewersTake: of a live playlist the latest segments are listed, of another one the first.
+func TestAListIsNoLongerThanViewersTake(t *testing.T) {
+	p := newPackager(t, nil)
+	p.film()
+	p.certify("720p.m3u8")
+	size := func(spans []span) int {
+		n := certificate.ListHead
+		for _, s := range spans {
+			n += certificate.EntrySize("demo", s.name)
+		}
+		return n
+	}
+	plan, err := p.Plan("720p.m3u8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(p.dir, "720p.m3u8.leeway")); err != nil || info.Size() != int64(size(plan.lists[0].spans)) {
+		t.Fatalf("%d bytes are expected of %+v, %v", size(plan.lists[0].spans), info, err)
+	}
+	const all = 15_000
+	for _, live := range []bool{true, false} {
+		one := &sheet{}
+		for i := range all {
+			one.spans = append(one.spans, span{name: segment.Name(fmt.Sprintf("/media/bbb/%d.ts", i)), first: int64(i)})
+		}
+		plan := &Plan{packager: p.Packager, Live: live}
+		plan.fit(one)
+		first, last := one.spans[0].first == 0, one.spans[len(one.spans)-1].first == all-1
+		if n := size(one.spans); n > certificate.MaxTaken || n < certificate.MaxTaken-200 || plan.Unsaid != all-len(one.spans) || first == live || last != live {
+			t.Errorf("live %v: %d bytes, %d left out, has the first %v and the last %v", live, n, plan.Unsaid, first, last)
+		}
+	}
+}
+
 // TestNothingOutsideOfTheFolderIsRead: a playlist may come from a customer.
 func TestNothingOutsideOfTheFolderIsRead(t *testing.T) {
 	p := newPackager(t, func(s *Settings) { s.Path = "/" })

@@ -22,7 +22,7 @@ type Plan struct {
 	File    string // of the playlist
 	Live    bool
 	Kept    int      // segments of the lists before, unchanged
-	Unsaid  int      // segments left out: of other sites or folders, or objects that cannot be shared
+	Unsaid  int      // segments left out: of other sites or folders, objects that cannot be shared, or more than a list has
 	Missing []string // files that are not there
 	Refused error    // representations that have no list
 	Parts   int      // that have a certificate beside them, once the plan is finished
@@ -162,10 +162,32 @@ func (pl *Plan) sheet(file string, media *playlist.Listed) error {
 	}
 	one := &sheet{file: file, life: life}
 	p.spans(media, pl, one)
+	pl.fit(one)
 	pl.listParts(media)
 	pl.lists = append(pl.lists, one)
 	pl.keep(old, one)
 	return nil
+}
+
+// fit leaves out what would make a list longer than viewers take: of a live playlist the oldest segments, else the last.
+func (pl *Plan) fit(one *sheet) {
+	room := certificate.MaxTaken - certificate.ListHead
+	for i := range one.spans {
+		at := i
+		if pl.Live {
+			at = len(one.spans) - 1 - i
+		}
+		if room -= certificate.EntrySize(pl.packager.Site.Name(), one.spans[at].name); room >= 0 {
+			continue
+		}
+		pl.Unsaid += len(one.spans) - i
+		if pl.Live {
+			one.spans = one.spans[at+1:]
+		} else {
+			one.spans = one.spans[:at]
+		}
+		return
+	}
 }
 
 // Sign signs what has to be, and returns the lists.

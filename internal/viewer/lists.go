@@ -10,7 +10,7 @@ import (
 
 // Bounds of what is loaded (spec/packaging.md, "What a viewer does").
 const (
-	mostList  = 2 << 20                // bytes of one list
+	mostList  = certificate.MaxTaken   // bytes of one list
 	mostLists = 8                      // of so many playlists one is kept
 	listEvery = 2 * time.Second        // or half of the duration of a segment, if that is less
 	listLeast = 500 * time.Millisecond // but no less than this
