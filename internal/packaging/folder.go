@@ -205,6 +205,7 @@ func (p *Packager) Finish(ctx context.Context, plan *Plan) (changed bool, err er
 // Unlist removes the lists of a playlist that is gone, and the certificates of its parts.
 func (p *Packager) Unlist(file string) error {
 	left := p.dropParts(file)
+	p.forget(file)
 	names, err := fs.ReadDir(p.Root.FS(), path.Dir(file))
 	for _, d := range names {
 		if d.Name() != path.Base(file)+Suffix && !(isMPD(file) && strings.HasPrefix(d.Name(), path.Base(file)+".") && strings.HasSuffix(d.Name(), Suffix)) {

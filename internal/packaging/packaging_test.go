@@ -314,6 +314,19 @@ func TestAFileThatIsWrittenWhileItIsReadIsNotSigned(t *testing.T) {
 	}
 }
 
+// TestAPlaylistThatIsGoneIsForgotten, and its list with it: a packager that is pushed to goes on for years.
+func TestAPlaylistThatIsGoneIsForgotten(t *testing.T) {
+	p := newPackager(t, nil)
+	p.film()
+	p.certify("720p.m3u8")
+	if err := p.Unlist("720p.m3u8"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, "720p.m3u8.leeway")); !os.IsNotExist(err) || len(p.known) > 0 {
+		t.Errorf("%d playlists are remembered, %v", len(p.known), err)
+	}
+}
+
 func TestAMasterPlaylistAndRubbishHaveNoList(t *testing.T) {
 	p := newPackager(t, nil)
 	p.put("master.m3u8", []byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n720p.m3u8\n"), 0)
