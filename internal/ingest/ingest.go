@@ -36,9 +36,10 @@ type Receiver struct {
 	number   atomic.Uint64 // of the next temporary file
 
 	mu         sync.Mutex
-	coming     map[string]chan struct{} // guarded by mu: media on its way, by file; closed when it is there, or will not be
-	news       chan struct{}            // guarded by mu; closed when media is on its way, or has come
-	publishing map[string]*turn         // guarded by mu: by playlist
+	coming     map[string]chan struct{}   // guarded by mu: media on its way, by file; closed when it is there, or will not be
+	news       chan struct{}              // guarded by mu; closed when media is on its way, or has come
+	publishing map[string]*turn           // guarded by mu: by playlist
+	lacking    map[string]map[string]bool // guarded by mu: by playlist, what it names and was waited for in vain
 }
 
 // turn has the versions of one playlist published one after the other, as they came.
@@ -52,6 +53,7 @@ func New(p *packaging.Packager, report func(file string, plan *packaging.Plan, e
 	return &Receiver{
 		packager: p, report: report, places: make(chan struct{}, maxUploads),
 		coming: map[string]chan struct{}{}, news: make(chan struct{}), publishing: map[string]*turn{},
+		lacking: map[string]map[string]bool{},
 	}
 }
 
@@ -138,17 +140,24 @@ func (v *Receiver) tell() {
 }
 
 // await waits for media that a playlist names: until it is there where it is on its way, and otherwise for a moment, since ffmpeg pushes
-// the playlist and its last segment at the same time, over two connections.
-func (v *Receiver) await(files []string) {
+// the playlist and its last segment at the same time, over two connections. What does not come is waited for once: parts come faster than
+// the moment is over, and each playlist that names it would wait behind the one before.
+func (v *Receiver) await(playlist string, files []string) {
+	v.mu.Lock()
+	before, lacking := v.lacking[playlist], map[string]bool{}
+	v.mu.Unlock()
 	moment := time.NewTimer(overtaking)
 	defer moment.Stop()
 	for _, file := range files {
-		for late := false; !late && !v.there(file); {
+		for late := before[file]; !v.there(file); {
 			v.mu.Lock()
 			ended, news := v.coming[file], v.news
 			v.mu.Unlock()
 			if ended != nil {
 				<-ended
+			}
+			if ended != nil || late {
+				lacking[file] = !v.there(file)
 				break
 			}
 			select {
@@ -158,6 +167,11 @@ func (v *Receiver) await(files []string) {
 				late = true
 			}
 		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.lacking[playlist] = lacking; len(lacking) == 0 {
+		delete(v.lacking, playlist)
 	}
 }
 
@@ -213,7 +227,7 @@ func (v *Receiver) publish(ctx context.Context, file string, body io.Reader) err
 		return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a playlist has at most %d bytes", playlist.MaxBytes)}
 	}
 	if plan, err := v.packager.PlanText(file, text); err == nil {
-		v.await(plan.Missing)
+		v.await(file, plan.Missing)
 	}
 	plan, _, err := v.packager.CertifyText(ctx, file, text)
 	if err := v.store(file, strings.NewReader(string(text)), playlist.MaxBytes); err != nil {
@@ -261,6 +275,9 @@ func (v *Receiver) remove(file string) error {
 	err := root.Remove(file)
 	if packaging.IsPlaylist(file) {
 		defer v.take(file)()
+		v.mu.Lock()
+		delete(v.lacking, file)
+		v.mu.Unlock()
 		if err := v.packager.Unlist(file); err != nil {
 			return err
 		}

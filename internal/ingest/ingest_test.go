@@ -29,9 +29,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // station is a receiver with its folder and its reports.
 type station struct {
-	t      *testing.T
-	dir    string
-	server *httptest.Server
+	t        *testing.T
+	dir      string
+	packager *packaging.Packager
+	server   *httptest.Server
 
 	mu      sync.Mutex
 	plans   []*packaging.Plan // guarded by mu
@@ -62,6 +63,7 @@ func newStation(t *testing.T) *station {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.packager = p
 	s.server = httptest.NewServer(ingest.New(p, s.heard))
 	t.Cleanup(func() { s.server.Close(); root.Close() })
 	return s
