@@ -313,6 +313,14 @@ test('the packed script loads the part for files where a page fetches one, and f
     ['x-key', 'k'],
   ];
   expect(fetched).toEqual([['/a.iso', headers, { credentials: 'include', signal: undefined }]]);
+  // It is asked for again then, and once for all that want it: it gives up a file as the page fetches the next one.
+  const two = ['/b.iso', '/c.iso'].map((url) => fetch(url, {}));
+  expect(page.elements.slice(2)).toMatchObject([{ src: `https://video.example.com/static/${name}` }]);
+  (page.elements[2] as unknown as { take(part: object): void }).take({
+    fetchFile: async (_leeway: unknown, url: string) => url,
+  });
+  expect(await Promise.all([...two, fetch('/d.iso', {})])).toEqual(['/b.iso', '/c.iso', '/d.iso']);
+  expect(page.elements).toHaveLength(3);
 }, 60_000);
 
 test('a page that does not reach the tracker is told whether its origin may', async () => {

@@ -50,7 +50,15 @@ function run(): void {
     doctor: async (heard?: (finding: Finding) => void) =>
       (await more()).examine(leeway, { ...options, load, hooks, heard }),
   });
-  const more = () => load('more') as Promise<More>;
+  let coming: Promise<More> | undefined;
+  /** Once: the part knows which file the page serves to others, and a second run of it would not. */
+  const more = () => {
+    coming ??= (load('more') as Promise<More>).catch((error) => {
+      coming = undefined;
+      throw error;
+    });
+    return coming;
+  };
   let hooks: Hook[] = [];
   /** The page has files, so it needs no player. */
   let files = false;
