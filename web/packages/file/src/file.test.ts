@@ -1,4 +1,5 @@
 import { webcrypto } from 'node:crypto';
+import type { SegmentResult } from '@leeway/core';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { virtualRanges } from '../../core/src/segment/index.ts';
 import { type FileOptions, type FileRange, fetchFile } from './file.ts';
@@ -68,6 +69,19 @@ describe('a file', () => {
     expect(page.requests.length).toBe(2);
     await reader.cancel();
     expect(page.log).toEqual(['open', 'abort', 'close']);
+  });
+
+  it('is read by two at a time, one of whose requests the engine has answered for both', async () => {
+    origin.file.data = short;
+    let first: Promise<SegmentResult> | undefined;
+    page.load = (request, signal) => {
+      if (page.requests.length > 2) return byOrigin(request, signal);
+      first ??= vi.waitFor(() => expect(page.requests.length).toBe(2)).then(() => byOrigin(request, signal));
+      return first;
+    };
+    const both = await Promise.all([fetched(), fetched()].map(async (response) => bytes(await response)));
+    for (const got of both) expect(same(got, short)).toBe(true);
+    expect(page.requests.length).toBe(3);
   });
 
   it('gives its place to the next one that was fetched', async () => {

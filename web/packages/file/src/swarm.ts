@@ -1,6 +1,6 @@
 /** Segments by the swarm, a few on their way at a time. */
 
-import type { ByteRange, Loading, SegmentRef } from '@leeway/core';
+import type { ByteRange, Loading, SegmentRef, SegmentResult } from '@leeway/core';
 import { changed, type Job, type Source } from './job.ts';
 import { fetchPart } from './origin.ts';
 
@@ -16,6 +16,7 @@ const hand = 10;
 
 interface Part {
   first: number;
+  load(): Promise<SegmentResult>;
   loading: Loading;
   /** Of the origin's last answer. */
   headers?: Headers;
@@ -39,23 +40,28 @@ export function fromSwarm(job: Job): Source {
     const ref = refs[n]!;
     const since = clock.now();
     const handMs = priority === 'high' ? 0 : hand * ref.durationMs;
-    const loading = playback.load({
-      ...ref,
-      rendition: 'file',
-      bitrate: (8000 * pace) / stretched,
-      adaptive: false,
-      live: false,
-      deadlineMs: () => handMs + since - clock.now(),
-      upcoming: refs.slice(n + 1, n + 1 + mostUpcoming),
-      origin: async (stop, onProgress, range = ref.range) => {
-        const length = range ? range.last - range.first + 1 : version.length;
-        const { headers, ...got } = await fetchPart(ask, length, range, stop, onProgress);
-        part.headers = headers;
-        return got;
+    const part = {
+      first: parts[n]!.first,
+      load() {
+        part.loading = playback.load({
+          ...ref,
+          rendition: 'file',
+          bitrate: (8000 * pace) / stretched,
+          adaptive: false,
+          live: false,
+          deadlineMs: () => handMs + since - clock.now(),
+          upcoming: refs.slice(n + 1, n + 1 + mostUpcoming),
+          origin: async (stop, onProgress, range = ref.range) => {
+            const length = range ? range.last - range.first + 1 : version.length;
+            const { headers, ...got } = await fetchPart(ask, length, range, stop, onProgress);
+            part.headers = headers;
+            return got;
+          },
+        });
+        return part.loading.result;
       },
-    });
-    const part: Part = { first: parts[n]!.first, loading };
-    loading.result.catch(() => {}); // it is looked at in its turn
+    } as Part;
+    part.load().catch(() => {}); // it is looked at in its turn
     coming.push(part);
   };
 
@@ -63,10 +69,12 @@ export function fromSwarm(job: Job): Source {
     async next() {
       while (coming.length < atOnce && begun < parts.length) begin(begun++);
       const part = coming[0]!;
-      const { data, version: certificate } = await part.loading.result;
+      let got = await part.loading.result;
+      // The origin sent it to another reader of the page: of which version it is, that one knows. So it is loaded once more.
+      while (!got.version && !part.headers) got = await part.load();
       coming.shift();
-      if (certificate ? !version.certified(certificate) : !version.answers(part.headers!)) throw changed(job);
-      return { first: part.first, bytes: new Uint8Array(data) };
+      if (got.version ? !version.certified(got.version) : !version.answers(part.headers!)) throw changed(job);
+      return { first: part.first, bytes: new Uint8Array(got.data) };
     },
     stop() {
       for (const { loading } of coming.splice(0)) loading.abort();

@@ -16,7 +16,7 @@ export function fromWhole(job: Job): Source {
     async next() {
       reader ??= await open();
       const { done, value } = await reader.read();
-      if (done) throw new TypeError('The origin sent less than it said.');
+      if (done) throw new TypeError('The origin sent less than was asked for.');
       job.playback.bypass(value.length);
       const first = at;
       at += value.length;
