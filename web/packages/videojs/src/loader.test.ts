@@ -187,6 +187,24 @@ test('the time of a request is bounded, waiting for peers included', async () =>
   expect(request.status).toBe(0);
 });
 
+test('an origin that is asked after a wait for peers has the time that it has without them', async () => {
+  const { clock, playback, ended, load } = setUp();
+  load({ ...segment, timeout: 3_000 });
+  await clock.advance(2_500);
+  playback.fromOrigin();
+  await clock.advance(2_900);
+  expect(ended).toEqual([]);
+  OriginXhr.made[0]!.answer(1_000);
+  await settle();
+  expect(ended).toMatchObject([{ error: null }]);
+  expect(clock.timers.size).toBe(0);
+  // Not more.
+  load({ ...segment, timeout: 3_000 });
+  playback.fromOrigin();
+  await clock.advance(3_000);
+  expect(ended[1]).toMatchObject({ request: { timedout: true } });
+});
+
 test('a playback that is off, or a defect, leaves the request to the player', async () => {
   const { playback, caught, ended, load } = setUp();
   playback.active = false;

@@ -90,21 +90,30 @@ function createOrigin(send: Xhr, clock: Clock, options: XhrOptions) {
 function share(send: Xhr, clock: Clock, asked: Asked, options: XhrOptions, callback: XhrCallback): XhrRequest {
   const { playback, vhs } = asked;
   const origin = createOrigin(send, clock, options);
-  const request = createRequest(() => {
-    clock.clearTimer(timer);
-    loading.abort();
-  });
-  const wanted = requestFor(asked, origin.fetch);
-  const { Range, ...headers } = options.headers ?? {};
-  wanted.beside = (uri, ...how) => createOrigin(send, clock, { ...options, uri, headers }).fetch(...how);
-  const loading = playback.load(wanted, request.progress);
+  let timer = 0;
   const fail = (error: Error) => request.end(() => callback(error, { statusCode: 0, headers: {}, url: options.uri }));
-  // The origin's fetch keeps its own time; this bounds the whole, waiting for peers included.
   const late = () => {
     fail(Object.assign(new Error('XMLHttpRequest timeout'), { code: 'ETIMEDOUT' }));
     loading.abort();
   };
-  const timer = options.timeout ? clock.setTimer(late, options.timeout) : 0;
+  // VHS gives a segment one and a half of its duration, and takes the lowest rendition after that. The wait for peers may be most of
+  // it (spec/schedule.md, `turn_us`): an origin that is asked then has the time that it has without them.
+  const within = () => {
+    clock.clearTimer(timer);
+    timer = options.timeout ? clock.setTimer(late, options.timeout) : 0;
+  };
+  const request = createRequest(() => {
+    clock.clearTimer(timer);
+    loading.abort();
+  });
+  const wanted = requestFor(asked, (...how) => {
+    within();
+    return origin.fetch(...how);
+  });
+  const { Range, ...headers } = options.headers ?? {};
+  wanted.beside = (uri, ...how) => createOrigin(send, clock, { ...options, uri, headers }).fetch(...how);
+  const loading = playback.load(wanted, request.progress);
+  within();
   loading.result.then(
     ({ data, bytes, crowded, status = 200 }) => {
       clock.clearTimer(timer);
