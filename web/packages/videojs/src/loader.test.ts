@@ -33,7 +33,7 @@ function setUp(playlist: VhsPlaylist = newPlaylist(40)) {
     for (const type of ['progress', 'loadend']) request.addEventListener(type, (event) => events.push(event.type));
     return { request: request as XhrRequest & { aborted?: boolean }, events };
   };
-  return { clock, vhs, media, playback, caught, ownSamples, ended: xhr.ended, load };
+  return { clock, vhs, media, playback, caught, ownSamples, ended: xhr.ended, hooked: xhr.hooked, load };
 }
 
 test('asks by name, range, position and rendition', async () => {
@@ -158,6 +158,32 @@ test("the origin's errors are the player's, as they came", async () => {
   playback.reject(new Error('a defect'));
   await settle();
   expect(ended[2]!.error!.message).toBe('a defect');
+});
+
+test("hooks of the page are told the origin's answer, and of bytes from peers that there was none", async () => {
+  const { playback, hooked, load } = setUp();
+  const heard = async () => {
+    await settle();
+    const { request, response } = hooked.at(-1)!;
+    const xhr = request as unknown as XMLHttpRequest;
+    return [response.headers, xhr.getResponseHeader('X-Cache'), xhr.getAllResponseHeaders()];
+  };
+  const headers = { 'x-cache': 'HIT', age: '7' };
+  load();
+  playback.fromOrigin();
+  OriginXhr.made[0]!.answer(10, 200, headers);
+  expect(await heard()).toEqual([headers, 'HIT', 'x-cache: HIT\r\nage: 7\r\n']);
+  // A part is no answer to what VHS asked for, and the rest came from a peer.
+  load();
+  void playback.request!.origin(new AbortController().signal, () => {}, { first: 0, last: 9 });
+  OriginXhr.made[1]!.answer(10, 206, headers);
+  await settle();
+  playback.resolve({ data: new ArrayBuffer(20), source: 'peer', bytes: bytes(10, 10) });
+  expect(await heard()).toEqual([{}, null, '']);
+  load();
+  playback.fromOrigin();
+  OriginXhr.made[2]!.answer(3, 503, headers);
+  expect(await heard()).toEqual([headers, 'HIT', 'x-cache: HIT\r\nage: 7\r\n']);
 });
 
 test('an abort ends the load and the fetch, and calls no callback', async () => {

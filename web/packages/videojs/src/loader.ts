@@ -8,7 +8,16 @@ import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentR
 import { createTiming } from '@leeway/core/timing';
 import { type Place, refOf, upcomingOf } from './position.ts';
 import { createRequest } from './request.ts';
-import type { VhsHandler, VhsXhr, VideojsLike, Xhr, XhrCallback, XhrOptions, XhrRequest } from './videojs.ts';
+import type {
+  VhsHandler,
+  VhsXhr,
+  VideojsLike,
+  Xhr,
+  XhrCallback,
+  XhrOptions,
+  XhrRequest,
+  XhrResponse,
+} from './videojs.ts';
 
 /** What is known of a request: whose it is, and of which segment. */
 export interface Asked {
@@ -49,9 +58,9 @@ export function requestFor(
   };
 }
 
-/** A fetcher for the core, by what VHS would send with, and how long its last fetch took. */
+/** A fetcher for the core, by what VHS would send with, how long its last fetch took, and what it answered for all of the segment. */
 function createOrigin(send: Xhr, clock: Clock, options: XhrOptions) {
-  const last = { ms: 0 };
+  const last: { ms: number; response?: XhrResponse } = { ms: 0 };
   const fetch: SegmentRequest['origin'] = (signal, onProgress, part) =>
     new Promise<OriginResult>((resolve, reject) => {
       signal.throwIfAborted();
@@ -65,6 +74,7 @@ function createOrigin(send: Xhr, clock: Clock, options: XhrOptions) {
           return reject({ told, request } satisfies OriginFailure);
         }
         last.ms = clock.now() - startedAt;
+        if (!part) [, last.response] = told;
         resolve({
           data,
           status: statusCode,
@@ -120,10 +130,14 @@ function share(send: Xhr, clock: Clock, asked: Asked, options: XhrOptions, callb
       request.response = data;
       request.status = status;
       // What VHS makes of the line: the origin's own time where it alone has sent, else what the line can carry.
-      const pure = bytes.seed + bytes.peer === 0 && !crowded && origin.last.ms;
+      const alone = bytes.seed + bytes.peer === 0;
+      const pure = alone && !crowded && origin.last.ms;
       if (!pure) asked.ownSamples();
       request.bandwidth = pure ? (data.byteLength * 8000) / pure : (playback.capacity() ?? vhs.bandwidth);
-      request.end(() => callback(null, { statusCode: status, headers: {}, url: options.uri, body: data }, data));
+      // The page's hooks read it.
+      const own = (alone && origin.last.response) || { headers: {}, url: options.uri, rawRequest: request };
+      request.received = own.headers ?? {};
+      request.end(() => callback(null, { ...own, statusCode: status, body: data }, data));
     },
     (error: Partial<OriginFailure> & Error) => {
       clock.clearTimer(timer);
@@ -132,6 +146,7 @@ function share(send: Xhr, clock: Clock, asked: Asked, options: XhrOptions, callb
       // The origin's own error is the player's business, as it came.
       request.response = failed.response;
       request.status = failed.status;
+      request.received = told[1].headers ?? {};
       request.end(() => callback(...told));
     },
   );

@@ -1,8 +1,13 @@
 /** Stands for the `XMLHttpRequest` of a segment that peers may send. */
 
-import type { ProgressLike, XhrRequest } from './videojs.ts';
+import type { ProgressLike, XhrRequest, XhrResponse } from './videojs.ts';
 
 export interface StandIn extends XhrRequest {
+  /** Headers of the origin's answer, by their names in lower case. */
+  received: XhrResponse['headers'];
+  /** For the page's hooks, as they have it of an `XMLHttpRequest`. */
+  getResponseHeader(name: string): string | null;
+  getAllResponseHeaders(): string;
   progress(loaded: number, total: number): void;
   /** Ends it: `loadend`. Only the first of all ends counts: false for another. */
   end(tell?: () => void): boolean;
@@ -19,6 +24,12 @@ export function createRequest(aborted: () => void): StandIn {
     responseType: 'arraybuffer',
     response: null,
     status: 0,
+    received: {},
+    getResponseHeader: (name) => request.received[name.toLowerCase()] ?? null,
+    getAllResponseHeaders: () =>
+      Object.entries(request.received)
+        .map(([name, value]) => `${name}: ${value}\r\n`)
+        .join(''),
     addEventListener: (type, listener) => void listeners.push([type, listener]),
     progress(loaded, total) {
       if (!ended) fire('progress', loaded, total);

@@ -14,6 +14,7 @@ import type {
   XhrCallback,
   XhrOptions,
   XhrRequest,
+  XhrResponse,
 } from './videojs.ts';
 
 /** One request to the origin, answered by hand. */
@@ -63,11 +64,13 @@ export interface Ended {
 export function sourceXhr(videojs: VideojsLike) {
   const hooks = new Set<(options: XhrOptions) => XhrOptions>();
   const ended: Ended[] = [];
+  const hooked: { request: XhrRequest; response: XhrResponse }[] = [];
   const xhr = (options: XhrOptions, callback: XhrCallback): XhrRequest => {
     let asked: XhrOptions = { timeout: 45_000, ...options };
     const send = videojs.Vhs.xhr.original === true ? videojs.xhr : videojs.Vhs.xhr;
     for (const hook of hooks) asked = hook(asked);
     const request: Ended['request'] = send(asked, (error, response, body) => {
+      hooked.push({ request, response });
       if ((error as { code?: string } | null)?.code === 'ETIMEDOUT') request.timedout = true;
       const bad = !error && !/^(200|206|0)$/.test(String(response.statusCode));
       ended.push({ error: bad ? new Error(`XHR Failed: ${response.statusCode}`) : error, request });
@@ -80,7 +83,7 @@ export function sourceXhr(videojs: VideojsLike) {
     };
     return request;
   };
-  return Object.assign(xhr, { original: true, hooks, ended });
+  return Object.assign(xhr, { original: true, hooks, ended, hooked });
 }
 
 export function newVideojs(): VideojsLike & { setUp: Set<(player: PlayerLike) => void>; all: FakePlayer[] } {
