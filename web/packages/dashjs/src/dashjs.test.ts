@@ -236,6 +236,47 @@ describe('a player', () => {
     expect(customData.onprogress.mock.lastCall![0]).toMatchObject({ loaded: 1_000, time: 100, noTrace: false });
   });
 
+  test('abandons a segment by what the origin sends of it, as long as nothing comes of others', async () => {
+    const { player, opened, attach } = setUp();
+    attach();
+    const asked = (how: (loader: FakeLoader) => void, part?: { first: number; last: number }) => {
+      const traces: object[] = [];
+      const { customData } = player.ask({ traces });
+      customData.onprogress.mockImplementation(({ loaded, time, noTrace }) => {
+        if (!noTrace) traces.push([loaded, time]);
+      });
+      if (part) void opened[0]!.request!.origin(new AbortController().signal, opened[0]!.progress, part);
+      else opened[0]!.fromOrigin();
+      how(FakeLoader.made.at(-1)!);
+      return traces;
+    };
+    const send = ({ request }: FakeLoader, ...all: number[]) => {
+      for (const loaded of all) request.customData.onprogress?.({ loaded, total: 1_000, lengthComputable: true });
+    };
+    player.ask({ type: 'MPD', mediaType: null, representation: null });
+    opened[0]!.bps = 8_000;
+    const alone = asked((loader) => send(loader, 400, 500));
+    expect(alone).toEqual([
+      [400, undefined],
+      [500, undefined],
+    ]);
+    FakeLoader.made.at(-1)!.answer(200, 1_000);
+    await settle();
+    // The sample at the end is made of others.
+    expect(alone).toEqual([
+      [0, 1],
+      [1_000, 1_000],
+    ]);
+    const beside = asked((loader) => {
+      send(loader, 400);
+      opened[0]!.progress(450, 1_000);
+      send(loader, 500);
+    });
+    expect(beside).toEqual([[400, undefined]]);
+    // A part is not all of what comes.
+    expect(asked((loader) => send(loader, 400), { first: 0, last: 499 })).toEqual([]);
+  });
+
   test('lets go of a segment, and ends one that takes too long', () => {
     const { clock, player, opened, attach } = setUp();
     attach();

@@ -12,6 +12,8 @@ export interface FragmentRequest {
   duration: number;
   index: number;
   representation: Representation | null;
+  /** What its estimate of the line is made from, and what it abandons a segment by. */
+  traces?: object[];
   /** When the request began and ended; set as it ends. */
   startDate?: Date;
   endDate?: Date;

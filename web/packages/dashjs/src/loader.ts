@@ -122,6 +122,27 @@ function age(player: PlayerLike, request: FragmentRequest): void {
   if (startDate && endDate && least) request.startDate = new Date(Math.min(+startDate, +endDate - least));
 }
 
+/**
+ * Tells dash.js how far a segment is: it abandons one by the traces that this leaves. Beside peers the origin would look slower than the
+ * line is, so there are traces as long as it alone sends.
+ */
+function createProgress({ customData }: CommonRequest) {
+  let own = false;
+  let others = false;
+  return {
+    /** Of a fetch of the whole from the origin. */
+    origin: (onProgress: (loaded: number, total: number) => void) => (loaded: number, total: number) => {
+      own = true;
+      onProgress(loaded, total);
+      own = false;
+    },
+    tell(loaded: number, total: number) {
+      others ||= !own;
+      customData.onprogress?.({ loaded, total, lengthComputable: true, noTrace: others });
+    },
+  };
+}
+
 /** Has the core load a segment, and dash.js told. False: it is none that can be shared. */
 function share(
   { player, clock, urlOf }: LoaderContext,
@@ -132,10 +153,12 @@ function share(
 ): boolean {
   const { customData } = request;
   let last: (OriginResult & { response: CommonResponse }) | undefined;
+  const progress = createProgress(request);
   const plainUrl = urlOf(customData.request);
   const wanted = requestFor(player, playback.manifest, request, plainUrl, async (signal, onProgress, part) => {
     const headers = part ? { ...request.headers, Range: `bytes=${part.first}-${part.last}` } : request.headers;
-    last = await fetchOrigin(plain, clock, { ...request, headers }, signal, onProgress);
+    const moved = part ? onProgress : progress.origin(onProgress);
+    last = await fetchOrigin(plain, clock, { ...request, headers }, signal, moved);
     return last;
   });
   if (!wanted) return false;
@@ -149,8 +172,7 @@ function share(
     customData.onloadend?.();
   };
   const loading = playback.load(wanted, (loaded, total) => {
-    // Live figures: dash.js abandons a segment by them.
-    if (!over) customData.onprogress?.({ loaded, total, lengthComputable: true, noTrace: true });
+    if (!over) progress.tell(loaded, total);
   });
   const timer = request.timeout
     ? clock.setTimer(() => {
@@ -173,6 +195,8 @@ function share(
       const pure = bytes.seed + bytes.peer === 0 ? last : undefined;
       const bps = playback.capacity();
       const ms = (!crowded && pure?.transferMs) || (bps && (data.byteLength * 8000) / bps);
+      // The traces until then are none.
+      customData.request.traces?.splice(0);
       sample(data.byteLength, ms, customData.onprogress);
       end({ url: request.url, status: 200, headers: {}, ...pure?.response, data });
       if (!pure) age(player, customData.request);
