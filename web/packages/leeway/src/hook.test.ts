@@ -176,6 +176,21 @@ test('dash.js behind the tag is met before a player is made: it puts its namespa
   expect(extend.mock.calls.map(([loader]) => loader)).toEqual(['XHRLoader', 'FetchLoader']);
 });
 
+test.each(['the end', 'a failure'])('%s before the adapter is there leaves dash.js as it was', async (what) => {
+  const { leeway } = setUp();
+  leeway.notice = () => {};
+  const failed = Promise.reject(new Error('blocked'));
+  failed.catch(() => {});
+  const load = () => (what === 'a failure' ? failed : new Promise(() => {}));
+  const MediaPlayer = () => ({ create: () => ({ extend() {} }) });
+  const scope = { dashjs: { MediaPlayer } };
+  const hook = find('dashjs', leeway, scope, load);
+  expect(scope.dashjs.MediaPlayer).not.toBe(MediaPlayer);
+  await new Promise(setImmediate);
+  if (what === 'the end') hook.undo();
+  expect(scope.dashjs.MediaPlayer).toBe(MediaPlayer);
+});
+
 describe('the script tag', () => {
   test('is read', () => {
     const data = { tracker: ' wss://t ', site: 'demo', title: 'x', token: 'j', consent: 'required', debug: '' };

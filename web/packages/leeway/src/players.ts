@@ -36,7 +36,8 @@ function adapted<V, T>(part: Part, needs: string, meet: (value: V) => T | undefi
     const found = meet(value as V);
     if (!found) return undefined;
     let undone = false;
-    let detach: (() => void) | undefined;
+    // Until the adapter is there: dash.js would go on keeping each player for it.
+    let detach = () => (found as { leave?(): void }).leave?.();
     // In a turn of its own. A request has the browser note the places of the calls that made it. For those of the player's script, which
     // runs as it gets its global, it would parse that script once more.
     Promise.resolve(part)
@@ -44,16 +45,17 @@ function adapted<V, T>(part: Part, needs: string, meet: (value: V) => T | undefi
       .then((attach) => {
         if (!undone) detach = (attach as Attach<T>)(leeway, found);
       })
-      .catch((error) =>
+      .catch((error) => {
+        detach();
         leeway.notice({
           code: 'engine-missing',
           message: `The script for ${needs} does not load, or not take this player. ${error?.message ?? ''}`,
           hint: 'Serve it beside the first; allow it in script-src.',
-        }),
-      );
+        });
+      });
     return () => {
       undone = true;
-      detach?.();
+      detach();
     };
   };
 }
