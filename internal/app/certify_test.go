@@ -80,7 +80,7 @@ func TestThePublicHalfIsALineOfTheConfiguration(t *testing.T) {
 	file := filepath.Join(dir, "leeway.yaml")
 	write(t, file, "sites:\n  - name: demo\n    hosts: [video.example.com]\n    "+first)
 	r := &run{env: Env{}, flags: &cli{Config: file}}
-	_, read := r.sitesFile()
+	_, read := r.sitesFile(&struct{}{})
 	sites, err := read()
 	if err != nil {
 		t.Fatal(err)

@@ -100,21 +100,35 @@ func (r *run) file() string {
 	return r.env.Getenv("LEEWAY_CONFIG")
 }
 
-// load returns the configuration in force: flags over environment over file over defaults. Of a file with mistakes in its form the
-// error has those of its values too, so that all are told at once.
+// load returns the configuration in force, and a log as it says.
 func (r *run) load(flags any) (*Config, *slog.Logger, error) {
-	config := defaults(r.env.Getenv)
+	config, warnings, err := r.inForce(flags)
+	if err != nil {
+		return nil, nil, err
+	}
+	log, err := newLogger(r.env.Stderr, r.env.Terminal, config.Log)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, w := range warnings {
+		log.Warn("environment: " + w)
+	}
+	return config, log, nil
+}
+
+// inForce is the configuration in force: flags over environment over file over defaults. Of a file with mistakes in its form the
+// error has those of its values too, so that all are told at once.
+func (r *run) inForce(flags any) (config *Config, warnings []string, err error) {
+	config = defaults(r.env.Getenv)
 	var form problems
 	if file := r.file(); file != "" {
-		var err error
 		if r.lines, err = loadFile(file, config, r.env); err != nil && (r.lines == nil || !errors.As(err, &form)) {
 			return nil, nil, cmdline.Usage(err)
 		}
 		filed := *config
 		r.filed = &filed
 	}
-	warnings, err := loadEnviron(r.env.Environ, config)
-	if err != nil {
+	if warnings, err = loadEnviron(r.env.Environ, config); err != nil {
 		return nil, nil, cmdline.Usage(err)
 	}
 	for _, f := range []any{r.flags, flags} {
@@ -125,14 +139,7 @@ func (r *run) load(flags any) (*Config, *slog.Logger, error) {
 	if form != nil {
 		return nil, nil, cmdline.Usage(merged(form, r.complaints(config, nil)))
 	}
-	log, err := newLogger(r.env.Stderr, r.env.Terminal, config.Log)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, w := range warnings {
-		log.Warn("environment: " + w)
-	}
-	return config, log, nil
+	return config, warnings, nil
 }
 
 // merged are problems of form and of values, in the order of the file. A line that cannot be read has no value to complain of.

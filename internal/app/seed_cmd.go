@@ -57,7 +57,7 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	path, read := r.sitesFile()
+	path, read := r.sitesFile(c)
 	s.watchSites(path, config.Sites, read)
 	door.open(a.handler(nil))
 	answer()

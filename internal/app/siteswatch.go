@@ -95,15 +95,17 @@ func (s *services) watchSites(path string, sites []site.Config, read func() ([]s
 	}))
 }
 
-// sitesFile is the configuration's file, and how its sites are read again.
-func (r *run) sitesFile() (path string, read func() ([]site.Config, error)) {
+// sitesFile is the configuration's file, and how its sites are read again: with the flags and the environment that the service has
+// started with, without which what is beside the sites may be wrong.
+func (r *run) sitesFile(flags any) (path string, read func() ([]site.Config, error)) {
 	path = r.file()
 	return path, func() ([]site.Config, error) {
-		config := defaults(r.env.Getenv)
-		if _, err := loadFile(path, config, r.env); err != nil {
-			return nil, err
+		again := *r
+		config, _, err := again.inForce(flags)
+		if err == nil {
+			err = again.valid(config)
 		}
-		if err := r.valid(config); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		return config.Sites, nil

@@ -29,7 +29,7 @@ func TestASiteIsSwitchedInItsFile(t *testing.T) {
 	const two = "sites:\n  - name: a\n    hosts: [a.example]\n    off: %\n  - name: b\n    hosts: [b.example]\n"
 	put(strings.Replace(two, "%", "false", 1))
 	r := &run{env: Env{}, flags: &cli{Config: file}}
-	path, read := r.sitesFile()
+	path, read := r.sitesFile(&struct{}{})
 	sites, err := read()
 	if err != nil || path != file {
 		t.Fatal(path, err)
@@ -73,7 +73,7 @@ func TestPackagersKeysAreReadAgain(t *testing.T) {
 	}
 	first, second := newPackagerKey(t), newPackagerKey(t)
 	put(first)
-	path, read := (&run{env: Env{}, flags: &cli{Config: file}}).sitesFile()
+	path, read := (&run{env: Env{}, flags: &cli{Config: file}}).sitesFile(&struct{}{})
 	sites, err := read()
 	if err != nil {
 		t.Fatal(err)
@@ -102,4 +102,24 @@ func newPackagerKey(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return public
+}
+
+// TestSitesAreReadAgainAsTheServiceStarted: what the environment or a flag says is missing in the file, whose sites are followed all the same.
+func TestSitesAreReadAgainAsTheServiceStarted(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	for name, c := range map[string]struct {
+		section string
+		environ []string
+		flags   any
+	}{
+		"seed":    {"seed: {fleet: {listen: '10.0.0.7:4602'}}", []string{"LEEWAY_SEED_FLEET_SECRET=" + strings.Repeat("s", 43)}, &seedCmd{}},
+		"tracker": {"nats: {nkey_file: user.nk}", nil, &trackerCmd{Listen: new("127.0.0.1:8080"), NATS: new("nats://127.0.0.1:4222")}},
+	} {
+		write(t, file, "sites: [{name: a, hosts: [a.example], off: true}]\n"+c.section+"\n")
+		r := &run{env: Env{service: name, Environ: c.environ}, flags: &cli{Config: file}}
+		_, read := r.sitesFile(c.flags)
+		if sites, err := read(); err != nil || len(sites) != 1 || !sites[0].Off {
+			t.Errorf("%s: %v, %v", name, sites, err)
+		}
+	}
 }

@@ -68,7 +68,7 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	path, read := r.sitesFile()
+	path, read := r.sitesFile(c)
 	s.watchSites(path, config.Sites, read)
 	mux, err := publicMux(bundle, s.tracker, http.HandlerFunc(trackerPage))
 	if err != nil {
