@@ -31,13 +31,13 @@ type siteChanges struct {
 	packagers func(site string, keys []certificate.VerifyKey)
 }
 
-// openWatch begins with what the process started with.
+// openWatch begins with what the process started with. The first look reads the file in any case: it may have changed while the
+// process waited for its bus.
 func openWatch(path string, sites []site.Config, read func() ([]site.Config, error), tell siteChanges, log *slog.Logger) *sitesWatch {
 	w := &sitesWatch{path: path, read: read, tell: tell, log: log, was: map[string]site.Config{}}
 	for _, c := range sites {
 		w.was[c.Name] = c
 	}
-	w.seen, _ = stampOf(path) // a file that cannot be looked at now is read when it can
 	return w
 }
 

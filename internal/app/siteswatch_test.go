@@ -123,3 +123,22 @@ func TestSitesAreReadAgainAsTheServiceStarted(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatChangedWhileAServiceStartedIsTold: a service may wait two minutes for its bus.
+func TestWhatChangedWhileAServiceStartedIsTold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	write(t, file, "sites: [{name: a, hosts: [a.example]}]\n")
+	path, read := (&run{env: Env{}, flags: &cli{Config: file}}).sitesFile(&struct{}{})
+	sites, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, "sites: [{name: a, hosts: [a.example], off: true}]\n")
+	var told []string
+	w := openWatch(path, sites, read, siteChanges{off: func(site string, _ bool) { told = append(told, site) }}, slog.New(slog.DiscardHandler))
+	w.look()
+	w.look()
+	if !slices.Equal(told, []string{"a"}) {
+		t.Errorf("told %v", told)
+	}
+}
