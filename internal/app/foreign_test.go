@@ -34,3 +34,30 @@ turn: {secrets: [0123456789abcdef0123456789abcdef]}
 		}
 	}
 }
+
+// TestAskingAServiceNeedsNoneOfItsSecrets: an operator that switches a site on a plain machine has the file, and not the variables that only the
+// services have. The token is found all the same.
+func TestAskingAServiceNeedsNoneOfItsSecrets(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, tokenFile), strings.Repeat("t", minAdminToken)+"\n")
+	file := filepath.Join(dir, "leeway.yaml")
+	write(t, file, `sites: [{name: demo, hosts: [video.example.com]}]
+nats: {url: "nats://127.0.0.1:4222", user: tracker, password: "${TEST_BUS_PASSWORD}"}
+tracker:
+  data_dir: `+dir+`
+  ice_servers: [{urls: ["turn:turn.example.com"], secret: "${TEST_RELAY_SECRET}"}]
+turn: {secrets: ["${TEST_RELAY_SECRET}"]}
+`)
+	r := &run{env: Env{}, flags: &cli{Config: file}}
+	config, err := r.operator()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tokens, err := (adminFlag{}).tokens(config); err != nil || len(tokens) != 1 || tokens[0] != strings.Repeat("t", minAdminToken) {
+		t.Errorf("tokens %q, %v", tokens, err)
+	}
+	write(t, file, "admin: {token: '${TEST_ADMIN_TOKEN}'}\n")
+	if _, err := r.operator(); err == nil || !strings.Contains(err.Error(), "TEST_ADMIN_TOKEN") {
+		t.Errorf("without the token that the file names: %v", err)
+	}
+}

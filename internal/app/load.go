@@ -88,9 +88,15 @@ type reader struct {
 // serviceSections are those that belong to one service each.
 var serviceSections = []string{"tracker", "seed", "turn", "probe", "origin"}
 
+// asker is the service of a command that asks one: it is none of them.
+const asker = "asker"
+
 // foreign says whether a key is of a service that this process is not. Its variables may be secrets that this process does not have.
 func (e Env) foreign(key string) bool {
 	section, _, _ := strings.Cut(key, ".")
+	if e.service == asker && section == "nats" {
+		return true // it speaks to an admin port
+	}
 	return e.service != "" && section != e.service && slices.Contains(serviceSections, section)
 }
 

@@ -67,9 +67,10 @@ func readToken(name string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// operator is the configuration as far as a command needs it that asks a service. A file of the environment may refer to what
-// the service alone is told; then it says nothing.
+// operator is the configuration as far as a command needs it that asks a service: services' secrets may be missing. A file of the
+// environment may refer to more that the service alone is told; then it says nothing.
 func (r *run) operator() (*Config, error) {
+	r.env.service = asker
 	config := defaults(r.env.Getenv)
 	if file := r.file(); file != "" {
 		if _, err := loadFile(file, config, r.env); err != nil {
