@@ -146,3 +146,25 @@ func TestNamesAreOfOneArm(t *testing.T) {
 		t.Errorf("a second arm of the name: %s, %v", b, err)
 	}
 }
+
+// TestALaterSessionOfAClientIsLostToo: a client of a mesh is lost with any of its connections, not only with the one that is waited for.
+func TestALaterSessionOfAClientIsLostToo(t *testing.T) {
+	c, ctx := controller(t, Config{})
+	conn := dial(t, ctx, c, registers)
+	a, err := c.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close(wsconn.CloseDone, "")
+	<-a.Gone() // so that nothing is to be destroyed
+	u := &run{}
+	const clients = 20 // of which half were counted by chance
+	for range clients {
+		up, lost := &Session{Arm: a, down: make(chan struct{})}, &Session{Arm: a, down: make(chan struct{})}
+		lost.end("failed")
+		(&group{Group: &Group{}, u: u}).stay(ctx, &client{sessions: []*Session{up, lost}}, time.Now())
+	}
+	if n := u.counts.lost.Load(); n != clients {
+		t.Errorf("%d of %d clients were lost", n, clients)
+	}
+}

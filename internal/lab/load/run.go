@@ -261,9 +261,9 @@ func (g *group) stay(ctx context.Context, c *client, until time.Time) {
 	for _, s := range c.sessions {
 		select {
 		case <-s.Down():
-			lost = true
 		case <-stayed.Done():
 		}
+		lost = lost || s.Reason() != "" // both may be so: of several sessions a later one went down while an earlier one was waited for
 	}
 	if c.driver != nil {
 		<-stayed.Done()
