@@ -175,7 +175,7 @@ func (r *Result) refuse() {
 		return
 	}
 	if len(r.Lost) > 0 {
-		r.Reasons = append(r.Reasons, "lost arms: "+strings.Join(r.Lost, ", "))
+		r.Verdict, r.Reasons = Refused, append(r.Reasons, "lost arms: "+strings.Join(r.Lost, ", "))
 	}
 	if float64(spoiled) > mostSpoiled*float64(len(r.Samples)) {
 		for _, reason := range slices.SortedFunc(maps.Keys(why), func(a, b string) int { return cmp.Or(why[b]-why[a], strings.Compare(a, b)) }) {

@@ -121,6 +121,10 @@ func TestASpoiledRunHasNoVerdict(t *testing.T) {
 	if r.refuse(); r.Verdict != Refused {
 		t.Error("a verdict on nothing")
 	}
+	r = &Result{Verdict: Passed, Lost: []string{"arm-2"}, Samples: seconds(20, func(int, *Sample) {})}
+	if r.refuse(); r.Verdict != Refused || len(r.Reasons) != 1 || !strings.Contains(r.Reasons[0], "arm-2") {
+		t.Errorf("an arm was lost: %s, %q", r.Verdict, r.Reasons)
+	}
 }
 
 func TestAMissedThreshold(t *testing.T) {
