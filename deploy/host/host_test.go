@@ -173,6 +173,10 @@ func TestComposeRunsTheServices(t *testing.T) {
 				t.Errorf("%s reads %s, which the document does not make", name, v)
 			}
 		}
+		// A file by itself stays what it was when an editor has put another in its place, and its neighbors are not there.
+		if name != "nats" && !slices.Contains(c.Volumes, "/etc/leeway:/etc/leeway:ro") {
+			t.Errorf("%s does not see the folder of its configuration: %v", name, c.Volumes)
+		}
 		for _, v := range c.Volumes {
 			if from, _, _ := strings.Cut(v, ":"); strings.HasPrefix(from, "/etc/leeway/") {
 				text(t, filepath.Base(from))
