@@ -120,8 +120,6 @@ func (u *run) figures(r *Result) {
 			f[name] = float64(part) / float64(whole)
 		}
 	}
-	ratio("failed_ratio", r.Clients.Failed, r.Clients.Came)
-	ratio("lost_ratio", r.Clients.Lost, r.Clients.Opened)
 	var sent, held, received, nacks, packets, played, stalled, origin, peers int64
 	for _, a := range u.all() {
 		s := a.Statistics()
@@ -129,8 +127,11 @@ func (u *run) figures(r *Result) {
 		nacks, packets = nacks+s.Traffic.NACKs, packets+s.Traffic.LostPackets
 		if v := s.Viewers; v != nil {
 			played, stalled, origin, peers = played+v.Played, stalled+v.Stalled, origin+v.Origin, peers+v.Peers
+			r.Clients.Lost += v.Errors // viewers that gave up: their sessions are there until they leave, and no other figure has them
 		}
 	}
+	ratio("failed_ratio", r.Clients.Failed, r.Clients.Came)
+	ratio("lost_ratio", r.Clients.Lost, r.Clients.Opened)
 	ratio("held_ratio", held, sent+held)
 	ratio("delivered_ratio", received, sent)
 	ratio("stall_ratio", stalled, played+stalled)

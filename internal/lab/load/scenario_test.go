@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/armwire"
 )
 
 func good() Scenario {
@@ -145,5 +147,15 @@ func TestAMissedThreshold(t *testing.T) {
 	r.Scenario.About = "<script>"
 	if err := r.WritePage(&page); err != nil || strings.Contains(page.String(), "<script>") || strings.Count(page.String(), "<polyline") < 8 || strings.Contains(page.String(), "src=") {
 		t.Errorf("%v\n%s", err, page.String())
+	}
+}
+
+// TestViewersThatGaveUpAreLost: without the manifest there is neither a startup nor a stall that would tell.
+func TestViewersThatGaveUpAreLost(t *testing.T) {
+	one := &Arm{statistics: armwire.StatisticsBody{Viewers: &armwire.ViewerCounts{Ended: 7, Errors: 3, Played: 60_000}}}
+	r := &Result{Figures: map[string]float64{}, Clients: ClientFigures{Came: 10, Opened: 10}}
+	(&run{arms: []*Arm{one}, total: NewDelays()}).figures(r)
+	if r.Clients.Lost != 3 || r.Figures["lost_ratio"] != 0.3 || r.Figures["stall_ratio"] != 0 {
+		t.Errorf("%+v, %v", r.Clients, r.Figures)
 	}
 }
