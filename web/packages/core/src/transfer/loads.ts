@@ -160,7 +160,11 @@ export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsH
             if (fits) stats.played(size);
             else stats.add('wasted_bytes', size);
             if (s.abort !== abort) return;
-            return fits ? end('idle') : again();
+            if (!fits) return again();
+            end('idle');
+            // Nothing decides about the rest any more, and no peer brings it.
+            if (!sharing(shared)) startOrigin(s, reason);
+            return;
           }
           end('idle');
           // The player may transfer its buffer away: what is to be shared is a copy.
