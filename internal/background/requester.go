@@ -81,6 +81,15 @@ func (d *Demand) arrived(size int, s ledbat.Stamp) {
 	}
 }
 
+// Reset forgets what was measured of the link: its packets take another way now.
+func (d *Demand) Reset() {
+	d.requester.mu.Lock()
+	defer d.requester.mu.Unlock()
+	if !d.closed {
+		d.source.Reset(d.requester.clock.micros())
+	}
+}
+
 // Close ends it with its link: what is still owed no longer counts.
 func (d *Demand) Close() {
 	d.requester.mu.Lock()

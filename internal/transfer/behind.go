@@ -105,6 +105,22 @@ func (l *behind) requested(more, less int) {
 	}
 }
 
+// Moved says that the link's packets take another way now.
+func (d *Download) Moved() {
+	d.mu.Lock()
+	lane := d.behind
+	d.mu.Unlock()
+	if lane == nil {
+		return
+	}
+	lane.mu.Lock()
+	demand := lane.demand
+	lane.mu.Unlock()
+	if demand != nil {
+		demand.Reset()
+	}
+}
+
 // close ends it with its link. The receiver asks the download, under its own lock, what a message is of, and the download asks
 // here for the demand: so its lock is not waited for under this one.
 func (l *behind) close() {

@@ -1,9 +1,11 @@
 package transfer
 
 import (
+	"encoding/binary"
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
@@ -21,6 +23,45 @@ type stuck struct {
 func (s *stuck) SendAck([]byte) {
 	close(s.begun)
 	<-s.let
+}
+
+// TestALinkThatMovesHasNoQueueForItsLongerWay: what is asked for goes by the way that packets take now. By the base of the old one a longer
+// way would be a queue, for as long as the base is remembered.
+func TestALinkThatMovesHasNoQueueForItsLongerWay(t *testing.T) {
+	for _, moves := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			link, requester := newPipe(), background.NewRequester(ledbat.Config{}, time.Now)
+			link.Acked = func([]byte) {}
+			d := NewDownload(func(peer.Message) {}, time.Now, nil)
+			d.Background(link, requester, nil)
+			defer d.Close()
+			begun, sequence := time.Now(), uint32(0)
+			come := func(way time.Duration) { // ten messages, each of which answers what was said a round trip before
+				for range 10 {
+					<-time.After(way)
+					µs := func(at time.Time) uint32 { return uint32(at.Sub(begun).Microseconds() + 1) }
+					b := append([]byte{background.DataType}, make([]byte, background.Header)...)
+					binary.BigEndian.PutUint32(b[7:], sequence)
+					binary.BigEndian.PutUint32(b[11:], µs(time.Now().Add(-way/2)))
+					binary.BigEndian.PutUint32(b[15:], µs(time.Now().Add(-way)))
+					b[19] = 1 // the echo is valid
+					if err := d.BackgroundData(b); err != nil {
+						t.Fatal(err)
+					}
+					sequence++
+				}
+			}
+			come(10 * time.Millisecond)
+			if moves {
+				d.Moved()
+			}
+			come(100 * time.Millisecond)
+			s := requester.Stats()
+			if full := s.Queuing >= s.Target; full == moves {
+				t.Errorf("moved %v: a queue of %d µs with a target of %d, base %d", moves, s.Queuing, s.Target, s.Base)
+			}
+		})
+	}
 }
 
 // TestARequestDoesNotWaitForWhatCloses: one goroutine acknowledges, another closes the download, and the requester has the lock that the

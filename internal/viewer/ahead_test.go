@@ -139,3 +139,19 @@ func TestABackgroundRequestIsNoFault(t *testing.T) {
 	}
 	t.Fatal("nothing is asked for in the background")
 }
+
+// TestALinkThatMovesIsMeasuredAnew: what is asked for goes by the way that packets take now.
+func TestALinkThatMovesIsMeasuredAnew(t *testing.T) {
+	s, late := aheadScene(t, nil, nil)
+	s.w.run(60 * time.Second)
+	measured := func() bool { return late.title.engine.pacing.requester.Stats().RTT > 0 }
+	if !measured() {
+		t.Fatal("nothing has come")
+	}
+	for _, r := range late.title.engine.peers.byID {
+		r.moved()
+	}
+	if measured() {
+		t.Error("what was measured of the old way is believed")
+	}
+}

@@ -268,6 +268,7 @@ func (r *remote) late(s *seg, gone []transfer.Order) { r.patience.late(s.ref.Dur
 func (r *remote) moved() {
 	r.path = r.link.Path()
 	r.upload.Moved()
+	r.download.Moved()
 }
 
 // drained goes on with what the link had no room for.
