@@ -16,7 +16,7 @@ import (
 
 func sha256New() hash.Hash { return sha256.New() }
 
-// earlyRecords bounds how many datagrams of application data are kept while the handshake ends.
+// earlyRecords bounds how many datagrams are kept before the handshake reads, and how many of application data while it ends.
 const earlyRecords = 64
 
 // shakeHands makes keys with the other side over conn, whose certificate must have the fingerprint.

@@ -38,11 +38,12 @@ type waiting struct {
 	head int
 }
 
-func (w *waiting) empty() bool { return w.head == len(w.list) }
+func (w *waiting) len() int    { return len(w.list) - w.head }
+func (w *waiting) empty() bool { return w.len() == 0 }
 
 // push adds a packet, and holds on to its slab; a full queue drops it.
 func (w *waiting) push(q packet) {
-	if len(w.list)-w.head >= queueBound {
+	if w.len() >= queueBound {
 		return
 	}
 	if w.head > keptQueue && 2*w.head > len(w.list) {
@@ -87,6 +88,7 @@ type intake struct {
 	mu     sync.Mutex
 	queue  waiting   // guarded by mu
 	until  time.Time // guarded by mu: of reading
+	read   bool      // guarded by mu: there is a reader
 	closed bool      // guarded by mu
 }
 
@@ -99,8 +101,16 @@ func (in *intake) put(add func(push func(packet))) {
 	if in.closed {
 		return
 	}
-	add(in.queue.push)
+	add(in.push)
 	in.stir()
+}
+
+// push adds a packet. A link that is still looking for its way reads nothing. An honest other side has no more to say then than to begin a
+// handshake, and a packet that came alone holds a slab of 64 KiB. Under mu.
+func (in *intake) push(q packet) {
+	if in.read || in.queue.len() < earlyRecords {
+		in.queue.push(q)
+	}
 }
 
 func (in *intake) stir() {
@@ -134,6 +144,7 @@ func (in *intake) Read(p []byte) (int, error) {
 func (in *intake) next() (q packet, ok bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	in.read = true
 	if !in.until.IsZero() {
 		return packet{}, false, os.ErrDeadlineExceeded
 	}

@@ -99,6 +99,31 @@ func TestAnIntakeCanBeInterruptedAndGoesOn(t *testing.T) {
 	}
 }
 
+// TestALinkOnItsWayKeepsFewPackets: what comes before the handshake has its way is kept for it. A stranger whose checks are not answered yet
+// sends as much as it likes to a link that reads nothing, one packet a slab.
+func TestALinkOnItsWayKeepsFewPackets(t *testing.T) {
+	in := newIntake()
+	defer in.close()
+	put := func(n int) (kept int) {
+		for range n {
+			a := arrive([]byte{contentHandshake})
+			in.put(func(push func(packet)) { a.each(0, a.n, push) })
+			kept += int(a.slab.refs.Load()) - 1
+			a.slab.release()
+		}
+		return kept
+	}
+	if kept := put(4 * earlyRecords); kept != earlyRecords {
+		t.Errorf("%d slabs are held for a link that does not read", kept)
+	}
+	if _, err := in.Read(make([]byte, maxDatagram)); err != nil {
+		t.Fatal(err)
+	}
+	if kept := put(4 * earlyRecords); kept != 4*earlyRecords {
+		t.Errorf("%d of %d packets are kept for a link that reads", kept, 4*earlyRecords)
+	}
+}
+
 func TestAQueueIsBounded(t *testing.T) {
 	var w waiting
 	a := arrive(make([]byte, 8))

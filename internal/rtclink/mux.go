@@ -237,8 +237,10 @@ func (m *mux) claim(p *port, addr netip.AddrPort, proven bool) {
 		return
 	}
 	if old != nil {
-		old.own(addr, false)
+		old.disown(addr)
 	}
 	m.owners[addr] = p
-	p.own(addr, true)
+	if gone, over := p.own(addr); over {
+		delete(m.owners, gone)
+	}
 }

@@ -269,6 +269,32 @@ func TestAPortTakesItsAddressesWithIt(t *testing.T) {
 	}
 }
 
+// TestAPortOwnsFewAddresses: a linked peer asks from as many addresses as it has, and is answered at each.
+func TestAPortOwnsFewAddresses(t *testing.T) {
+	m := bareMux()
+	p, other := m.testPort(t, "a"), m.testPort(t, "b")
+	const asked = 1000
+	for i := range asked {
+		m.claim(p, testAddr(i), true)
+	}
+	if len(p.owned) != mostOwned || len(m.owners) != mostOwned {
+		t.Errorf("%d addresses are the port's and %d are on record", len(p.owned), len(m.owners))
+	}
+	for i := asked - mostOwned; i < asked; i++ {
+		if !p.owns(testAddr(i)) || m.owners[testAddr(i)] != p {
+			t.Errorf("the port gave up the address of check %d of %d", i, asked)
+		}
+	}
+	m.claim(p, testAddr(0), false) // a packet goes to an address that was given up
+	if !p.owns(testAddr(0)) || m.owners[testAddr(0)] != p {
+		t.Error("an address that is in use does not come back")
+	}
+	m.claim(other, testAddr(0), true)
+	if p.owns(testAddr(0)) || m.owners[testAddr(0)] != other || len(m.owners) != mostOwned {
+		t.Errorf("another port did not get the address, %d are on record", len(m.owners))
+	}
+}
+
 func FuzzRequestFor(f *testing.F) {
 	m := stun.MustBuild(stun.TransactionID, stun.BindingRequest, stun.NewUsername("us:them"))
 	f.Add(m.Raw)

@@ -14,6 +14,9 @@ import (
 // tellEvery is how often an agent hears that its link's path lives, while data arrive that it does not see.
 const tellEvery = quietAfter / 4
 
+// mostOwned is how many addresses a port owns at most: four times those of the other side that are checked.
+const mostOwned = 4 * maxCandidates
+
 // alive is what it hears: a binding indication (RFC 8489), which is for nothing else.
 var alive = append(binary.BigEndian.AppendUint32([]byte{0x00, 0x11, 0, 0}, stunCookie), make([]byte, stunHeader-8)...)
 
@@ -28,7 +31,7 @@ type port struct {
 	mu      sync.Mutex
 	queue   waiting          // guarded by mu
 	told    time.Time        // guarded by mu: when the agent last heard that the path lives
-	owned   []netip.AddrPort // guarded by mu; one once a link is open, mostly
+	owned   []netip.AddrPort // guarded by mu, the latest last; one once a link is open, mostly
 	handles int              // guarded by mu
 	consent *consent         // guarded by mu: answers in the agent's place; nil before the link is settled
 	closed  bool             // guarded by mu
@@ -45,13 +48,24 @@ func (p *port) owns(addr netip.AddrPort) bool {
 	return slices.Contains(p.owned, addr)
 }
 
-func (p *port) own(addr netip.AddrPort, yes bool) {
+// own gives the port an address, and says which one it gives up for it, if any: the other side of a link is answered from wherever it asks,
+// and each packet that goes out looks through all of them. One that is still in use comes back with the next packet to it.
+func (p *port) own(addr netip.AddrPort) (old netip.AddrPort, over bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.owned = append(p.owned, addr)
+	if over = len(p.owned) > mostOwned; over {
+		old = p.owned[0]
+		p.owned = slices.Delete(p.owned, 0, 1)
+	}
+	return old, over
+}
+
+// disown takes an address from the port.
+func (p *port) disown(addr netip.AddrPort) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.owned = slices.DeleteFunc(p.owned, func(a netip.AddrPort) bool { return a == addr })
-	if yes {
-		p.owned = append(p.owned, addr)
-	}
 }
 
 // receive notes a request for the port's agent. Whether it is one of the other side's only the agent can tell; it pays by its bytes.
