@@ -31,7 +31,7 @@ type consent struct {
 
 	port  atomic.Pointer[port]           // that packets go out by
 	to    atomic.Pointer[netip.AddrPort] // where to
-	heard atomic.Int64                   // when something came that is the other side's, Unix ns
+	heard atomic.Int64                   // when something came that is the other side's, of steady
 	asked atomic.Pointer[question]       // this side's latest check, while it may be answered
 	tried atomic.Pointer[question]       // the same, of another address than to: neither takes the other back
 
@@ -103,7 +103,7 @@ func newConsent(a *ice.Agent, controlled bool, to netip.AddrPort) (*consent, err
 		controlled: controlled, moved: func() {},
 	}
 	c.to.Store(&to)
-	c.heard.Store(time.Now().UnixNano())
+	c.heard.Store(steady(time.Now()))
 	return c, nil
 }
 
@@ -137,7 +137,7 @@ func (c *consent) take(p *port, b []byte, from netip.AddrPort) {
 	// only once the side has answered from it: any host that has seen one check could send it again.
 	lost := elsewhere && !c.controlled && c.silent() >= goneAfter
 	if !lost {
-		c.heard.Store(time.Now().UnixNano())
+		c.heard.Store(steady(time.Now()))
 	}
 	answer, err := stun.Build(m, stun.BindingSuccess, &stun.XORMappedAddress{IP: from.Addr().AsSlice(), Port: int(from.Port())}, key, stun.Fingerprint)
 	if err != nil {

@@ -92,7 +92,7 @@ func TestASettledLinkIsGivenUpWhenNothingComes(t *testing.T) {
 	if a.link.(*Link).closing.Load() {
 		t.Fatal("a link that lives is given up")
 	}
-	before := time.Now().Add(-LostAfter).UnixNano()
+	before := steady(time.Now().Add(-LostAfter))
 	c.heard.Store(before)
 	b.link.SendControl([]byte("alive"))
 	wait(t, a.control, "a control message")
@@ -183,7 +183,7 @@ func TestAnEndThatNominatesFollowsNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &consent{ufrag: "us", user: "us:them", password: "ours"}
-	c.heard.Store(time.Now().Add(-time.Millisecond).UnixNano())
+	c.heard.Store(steady(time.Now().Add(-time.Millisecond)))
 	before := c.heard.Load()
 	to := netip.MustParseAddrPort("192.0.2.1:5")
 	c.to.Store(&to)
@@ -196,6 +196,23 @@ func TestAnEndThatNominatesFollowsNoOther(t *testing.T) {
 	c.take(c.port.Load(), check("us:them", "ours", ice.AttrControlling(1)), to)
 	if c.heard.Load() != 0 {
 		t.Error("a check in this side's own role counts")
+	}
+}
+
+// TestALinkIsNotSilentForAClockThatIsSet: what is noted of a check is a moment of the clock that nothing sets.
+func TestALinkIsNotSilentForAClockThatIsSet(t *testing.T) {
+	m := testMux(t)
+	if _, err := m.handle("us", m.addrs[0], func() {}, newIntake()); err != nil {
+		t.Fatal(err)
+	}
+	c := &consent{ufrag: "us", user: "us:them", password: "ours", controlled: true, moved: func() {}}
+	to := netip.MustParseAddrPort("127.0.0.1:9")
+	c.to.Store(&to)
+	m.settle(c)
+	before := steady(time.Now())
+	c.take(c.port.Load(), check("us:them", "ours", ice.AttrControlling(1)), to)
+	if heard, now := c.heard.Load(), steady(time.Now()); heard < before || heard > now {
+		t.Errorf("heard at %d, between %d and %d", heard, before, now)
 	}
 }
 

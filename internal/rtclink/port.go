@@ -133,7 +133,7 @@ func (p *port) hand(a arrival, from, to int) *consent {
 				return
 			}
 			if !data && p.consent != nil {
-				p.consent.heard.Store(now.UnixNano()) // before another goroutine can act on it
+				p.consent.heard.Store(steady(now)) // before another goroutine can act on it
 			}
 			data = true
 			push(q)

@@ -28,8 +28,15 @@ type question struct {
 	to netip.AddrPort
 }
 
+// longAgo is where steady counts from: 0 is before all that is heard.
+var longAgo = time.Now().Add(-time.Hour)
+
+// steady is a moment as ns of a clock that is neither set nor goes on while the machine sleeps. By a clock that is, all links on which
+// nothing comes for a few seconds would end when it is put forward by LostAfter, or when the machine wakes up.
+func steady(at time.Time) int64 { return int64(at.Sub(longAgo)) }
+
 // silent is how long nothing has come that is the other side's.
-func (c *consent) silent() time.Duration { return time.Since(time.Unix(0, c.heard.Load())) }
+func (c *consent) silent() time.Duration { return time.Duration(steady(time.Now()) - c.heard.Load()) }
 
 // ask sends a check to an address of the other side. A controlling side nominates by it.
 func (c *consent) ask(p *port, to netip.AddrPort) {
@@ -64,7 +71,7 @@ func (c *consent) answered(p *port, m *stun.Message, from netip.AddrPort) {
 		return
 	}
 	slot.Store(nil)
-	c.heard.Store(time.Now().UnixNano())
+	c.heard.Store(steady(time.Now()))
 	if !c.controlled && from != *c.to.Load() {
 		c.follow(p, from)
 	}

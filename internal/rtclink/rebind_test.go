@@ -82,7 +82,7 @@ func (g *gateway) between(behind, outside *end) {
 
 // quietSince has a settled link believe that nothing has come for so long.
 func quietSince(l transfer.Link, d time.Duration) {
-	l.(*Link).way.settled.Load().heard.Store(time.Now().Add(-d).UnixNano())
+	l.(*Link).way.settled.Load().heard.Store(steady(time.Now().Add(-d)))
 }
 
 // A NAT forgets its mapping while a link over it is open and settled on both sides, which then go on as before.
