@@ -2,12 +2,13 @@
 
 import type { CreateEngine, Script } from './options.ts';
 
-/** How long after it did not come it is tried again; twice as long each time. */
+/** How long after it did not come it is tried again; twice as long each time, up to 640 s: timers hold no more than 2^31 ms. */
 const retryMs = 10_000;
+const mostDoublings = 6;
 
 export const createScript = (load: () => Promise<CreateEngine>): Script => {
   let coming: Promise<CreateEngine> | undefined;
-  let missed = 0;
+  let missed = -1;
   const need = () => {
     coming ??= load();
     return coming;
@@ -16,8 +17,10 @@ export const createScript = (load: () => Promise<CreateEngine>): Script => {
     fetch: () => void need().catch(() => {}),
     need,
     failed() {
+      // Every title that needed it hears of the same failure.
+      if (coming) missed = Math.min(missed + 1, mostDoublings);
       coming = undefined;
-      return retryMs * 2 ** missed++;
+      return retryMs * 2 ** missed;
     },
   };
 };
