@@ -27,6 +27,12 @@ func (d *delivery) role() string {
 	return role(&d.welcomed.Policy, d.device.Line)
 }
 
+// uploads says whether this viewer sends to others. A line that becomes metered ends that, also for a role that it makes off.
+func (d *delivery) uploads() bool {
+	role := d.role()
+	return role == site.RoleFull || role == site.RoleRelayOnly
+}
+
 // terms are what the policy says about links.
 func (d *delivery) terms() linkTerms {
 	m := d.welcomed

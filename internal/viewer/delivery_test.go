@@ -35,3 +35,15 @@ func TestDeliveryThatTheEngineTurnedOffStaysOff(t *testing.T) {
 		t.Errorf("%q in the control group", d.role())
 	}
 }
+
+func TestALineThatBecomesMeteredEndsUploads(t *testing.T) {
+	for _, role := range []string{"full", "relay-only"} {
+		d := delivery{welcomed: &signal.Welcome{Policy: signal.Policy{Role: role}}}
+		if !d.uploads() {
+			t.Errorf("%s does not upload", role)
+		}
+		if d.device.Line.Metered = true; d.uploads() {
+			t.Errorf("%s uploads over a metered line", role)
+		}
+	}
+}

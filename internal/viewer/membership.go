@@ -350,7 +350,7 @@ func (t *membership) engineHost() engineHost {
 	return engineHost{
 		loop: t.loop, rules: t.naming.rules, swarm: t.swarm.Swarm, line: t.line, credit: &t.credit, ledger: t.ledger,
 		self:    func() swarm.ID { return t.welcomed.Session },
-		uploads: func() bool { return t.role() != "leech" }, relayOnly: func() bool { return t.role() == "relay-only" },
+		uploads: t.uploads, relayOnly: func() bool { return t.role() == "relay-only" },
 		banned:  func(id string) { t.links.avoid(linkID(id), forever) },
 		unheard: func(id string) { t.links.giveWay(linkID(id)) },
 		adrift:  t.session.hurry, awoke: t.session.awoke, turnedOff: t.turnedOff, notice: t.notice,

@@ -300,6 +300,18 @@ describe('a title', () => {
     expect(contexts[0]!.uploads()).toBe(false);
   });
 
+  test.each(['full', 'relay-only'])('a line that becomes metered ends what a viewer sends as %s', async (role) => {
+    let metered = false;
+    const { leeway, enter, joined, contexts } = setUp({}, { line: () => ({ ...known, metered }) });
+    leeway.start();
+    leeway.open(manifest);
+    await enter({ policy: { role } });
+    await joined();
+    expect(contexts[0]!.uploads()).toBe(true);
+    metered = true;
+    expect(contexts[0]!.uploads()).toBe(false);
+  });
+
   test.each([
     ['gives nothing', undefined, 'leech'],
     ['gives where the site allows it', 'full', 'full'],

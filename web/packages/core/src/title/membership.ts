@@ -171,7 +171,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         swarm: swarmHex,
         title: naming!.name,
         self: () => idToHex(welcome!.session),
-        uploads: () => role() !== 'leech',
+        uploads: () => !/leech|off/.test(role()),
         line: host.line,
         stats: host.stats,
         credit: o.credit,
