@@ -17,6 +17,7 @@ type delivery struct {
 	welcomed *signal.Welcome
 	off      schedule.Reason // empty: it is on
 	broken   schedule.Reason // the engine's own judgment, for the life of the title
+	barred   bool            // nothing comes of it with this welcome, whatever the policy says
 }
 
 // role is what this viewer is in its swarm.

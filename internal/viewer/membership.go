@@ -112,7 +112,7 @@ func (t *membership) greeted() {
 
 // welcome implements sessionEvents.
 func (t *membership) welcome(m *signal.Welcome) {
-	t.welcomed = m
+	t.welcomed, t.barred = m, true
 	guessed := t.naming
 	if err := t.naming.read(m.Site); err != nil {
 		t.joining.forget() // the guess was wrong: the answer to a join that went out ahead is for nothing
@@ -123,6 +123,7 @@ func (t *membership) welcome(m *signal.Welcome) {
 		t.leaveOut(schedule.NeedsToken, "needs-token", "the manifest's URL carries a credential, and there is no join token")
 		return
 	}
+	t.barred = false
 	t.applyPolicy()
 	t.inform(m.VerifyKeys, m.Revocations)
 	if t.joining.ahead && t.naming.key == guessed.key && t.naming.name == guessed.name {
@@ -156,13 +157,13 @@ func (t *membership) pushed(m signal.Message) {
 		t.inform(nil, m.Revocations)
 	case *signal.SetPolicy:
 		t.welcomed.Policy = m.Policy
-		if t.naming.isNamed() {
+		if !t.barred {
 			t.applyPolicy()
 			t.updates.soon()
 		}
 	case *signal.SetServers:
 		t.welcomed.ICEServers, t.welcomed.Expire = m.ICEServers, m.Expire
-		if t.naming.isNamed() {
+		if !t.barred {
 			t.applyPolicy()
 		}
 	case *signal.Error:

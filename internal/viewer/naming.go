@@ -62,6 +62,3 @@ func (n *naming) path() string {
 	path, _, _ := strings.Cut(n.key, "?")
 	return path
 }
-
-// isNamed says whether the rules of the site name it.
-func (n *naming) isNamed() bool { return n.rules != nil && n.name != "" }

@@ -14,7 +14,7 @@ func TestANameIsGuessedWhereRulesChangeNothing(t *testing.T) {
 		if got := n.guess(); got != guessed || (n.name != "") != guessed {
 			t.Errorf("%s: guessed %v, named %q", url, got, n.name)
 		}
-		if n.isNamed() {
+		if n.rules != nil {
 			t.Errorf("%s: a guess counts as the site's rules", url)
 		}
 	}
@@ -25,7 +25,7 @@ func TestTheRulesOfTheSiteName(t *testing.T) {
 	if err := n.read([]byte(`{"name":"site","hosts":["cdn.example"]}`)); err != nil {
 		t.Fatal(err)
 	}
-	if !n.isNamed() || n.path() == "" || n.path() != (&naming{key: n.path()}).path() {
+	if n.rules == nil || n.name == "" || n.path() == "" || n.path() != (&naming{key: n.path()}).path() {
 		t.Errorf("key %q, path %q, name %q", n.key, n.path(), n.name)
 	}
 	for what, rules := range map[string]string{"not JSON": `{`, "no site": `{"name":""}`, "of another host": `{"name":"site","hosts":["other.example"]}`} {

@@ -165,6 +165,15 @@ func TestPoliciesTurnPeersOff(t *testing.T) {
 				t.Errorf("%s: off %q, %d links, %v, %v", name, sum.Off, sum.LinksOpened, sum.Stats.Bytes, sum.Stats.Reasons)
 			}
 		}
+		if c.cfg == nil {
+			continue
+		}
+		// Neither fresh credentials nor another policy lifts that.
+		a.title.pushed(&signal.SetServers{})
+		a.title.pushed(&signal.SetPolicy{Policy: signal.Policy{Role: "full", MaxLinks: 8}})
+		if string(a.title.off) != c.reason {
+			t.Errorf("%s: off %q once the tracker has pushed something", name, a.title.off)
+		}
 	}
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { manifest, request, setUp } from './testing/client.ts';
 import { settle } from './testing/clock.ts';
-import { peerA, swarm } from './testing/socket.ts';
+import { peerA, swarm, welcome } from './testing/socket.ts';
 
 describe('peer delivery that does not come', () => {
   test.each([
@@ -40,6 +40,22 @@ describe('peer delivery that does not come', () => {
     expect(codes()).toEqual([code]);
     expect(sent('join')).toEqual([]);
     expect(playback.active).toBe(false);
+  });
+
+  test.each([
+    ['needs-token', `${manifest}?Policy=x`],
+    ['policy', 'https://other.example.com/m.m3u8'],
+  ])('%s stays what it is when the tracker has new relays, or another policy', async (reason, url) => {
+    const { leeway, tracker, enter } = setUp();
+    leeway.start();
+    leeway.open(url);
+    await enter();
+    const off = () => leeway.stats().titles[0]!.off;
+    expect(off()).toBe(reason);
+    tracker.last.say({ type: 'ice', ice_servers: [{ urls: ['stun:stun.example.com'] }], credentials_expire_ms: 0 });
+    expect(off()).toBe(reason);
+    tracker.last.say({ type: 'policy', policy: (welcome() as { policy: object }).policy });
+    expect(off()).toBe(reason);
   });
 
   test('a token, or the policy, lets a signed manifest through', async () => {

@@ -51,6 +51,15 @@ describe('delivery', () => {
     expect(delivery.off()).toBe(null);
   });
 
+  it('that is barred comes back with a new decision alone, not with a change of the policy', () => {
+    const { delivery } = setUp();
+    delivery.bar('needs-token', 'needs-token');
+    delivery.decide(null);
+    expect(delivery.off()).toBe('needs-token');
+    delivery.decide(null, true);
+    expect(delivery.off()).toBe(null);
+  });
+
   it.each([
     ['on', {}, null, [], []],
     ['on, and no link opens', {}, 'udp-blocked', ['udp-blocked'], []],

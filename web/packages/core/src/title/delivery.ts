@@ -28,12 +28,14 @@ export interface Delivery {
   setOff(reason: Reason | null): void;
   /** It does not come for this title, as things stand. */
   leaveOut(reason: Reason, code?: NoticeCode, message?: string, hint?: string): void;
+  /** The same, and no change of the policy brings it back. */
+  bar: Delivery['leaveOut'];
   /** What this viewer is in its swarm. */
   role(): ViewerRole;
   /** What the policy says about links. */
   settings(): LinkSettings;
-  /** The policy has changed. `blocked`: why no link opens. */
-  decide(blocked: Reason | null): void;
+  /** The policy has changed. `blocked`: why no link opens; `anew`: the title may be delivered after all. */
+  decide(blocked: Reason | null, anew?: boolean): void;
   /** What the site and the device say of fetching ahead. */
   ahead(): AheadRules;
 }
@@ -42,6 +44,7 @@ const seePolicy = "See the site's policy.";
 
 export const createDelivery = (host: DeliveryHost): Delivery => {
   let off: Reason | null = null;
+  let barred = false;
 
   const setOff = (reason: Reason | null) => {
     if (off === reason) return;
@@ -61,6 +64,10 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
     off: () => off,
     setOff,
     leaveOut,
+    bar(...why) {
+      barred = true;
+      leaveOut(...why);
+    },
     role,
     settings() {
       const { session, ice_servers, policy, limits } = host.welcome()!;
@@ -71,7 +78,9 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
         maxLinks: Math.min(policy.max_links, limits.links),
       };
     },
-    decide(blocked) {
+    decide(blocked, anew) {
+      barred &&= !anew;
+      if (barred) return;
       if (role() !== 'off') setOff(blocked);
       else if (host.welcome()!.policy.control_group) {
         leaveOut('control-group', 'control-group', 'This viewer is in the control group.', seePolicy);

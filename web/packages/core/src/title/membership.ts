@@ -103,7 +103,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     },
     decided: host.decided,
   });
-  const { role, setOff, leaveOut } = delivery;
+  const { role, setOff, leaveOut, bar } = delivery;
 
   const updates = createUpdates({ ...o, ...host, clock, links: () => links, swarm: () => swarm });
 
@@ -137,9 +137,9 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     },
   });
 
-  const applyPolicy = () => {
+  const applyPolicy = (anew?: boolean) => {
     links.configure(delivery.settings());
-    delivery.decide(links.blocked);
+    delivery.decide(links.blocked, anew);
   };
 
   /** With a key of a packager viewers make certificates themselves. */
@@ -208,7 +208,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     } catch {
       const againMs = script.failed();
       if (!current()) return false;
-      leaveOut(
+      bar(
         'policy',
         'engine-missing',
         "Leeway's second script does not load.",
@@ -219,7 +219,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       return false;
     }
     // It may have been off for want of the script.
-    applyPolicy();
+    applyPolicy(true);
     return true;
   };
 
@@ -273,7 +273,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       else if (!engine) {
         swarm = undefined; // of an earlier session
         timers.clear('begin');
-        leaveOut('policy');
+        bar('policy');
       }
     }
   };
@@ -306,7 +306,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         naming = createNaming(o, message);
       } catch (error) {
         const why = (error as Error).message;
-        leaveOut(
+        bar(
           'policy',
           why === 'foreign-host' ? 'foreign-manifest' : 'bad-manifest',
           `The manifest has no name on site ${site.name} (${why}).`,
@@ -315,7 +315,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         return;
       }
       if (naming.rules.hasCredential(manifest) && o.token === undefined && policy.signed_manifests !== 'share') {
-        leaveOut(
+        bar(
           'needs-token',
           'needs-token',
           "The manifest's URL carries a credential, and there is no token.",
@@ -323,7 +323,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         );
         return;
       }
-      applyPolicy();
+      applyPolicy(true);
       tell(message);
       // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one. The
       // tracker can name peers meanwhile.
