@@ -253,6 +253,21 @@ describe('the engine, in a file of its own', () => {
     await clock.advance(0);
   });
 
+  test('is given what came before it when the session was lost meanwhile, too', async () => {
+    const { leeway, engines, welcomed, joined, clock, tracker } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    await playback.load(request(0)).result;
+    await clock.advance(0);
+    tracker.last.handlers.close(1006);
+    await clock.advance(1_000);
+    await welcomed();
+    await joined();
+    await clock.advance(5_000);
+    expect(engines[0]!.adopted).toHaveLength(1);
+    leeway.stop();
+  });
+
   test('is not waited for by a page that has stopped', async () => {
     const { leeway, clock, loads, sent, enter } = setUp();
     loads.failing = true;

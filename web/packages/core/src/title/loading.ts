@@ -151,6 +151,8 @@ export function createLoading(host: LoadingHost): SegmentLoads {
     },
     goOn() {
       for (const go of [...held.keys()]) go();
+      // A session that is lost comes back, and the engine with it.
+      if (!engine() && mayStart()) return;
       for (const segment of early.splice(0)) engine()?.adopt(...segment);
     },
   };
