@@ -116,6 +116,7 @@ export function observePlayback(o: ObserverOptions): PlaybackObserver {
   };
 
   function detach(): void {
+    endStall(o.clock.now());
     for (const name in handlers) media?.removeEventListener(name, guarded);
     media = undefined;
   }

@@ -198,6 +198,20 @@ describe('observations', () => {
     }
   });
 
+  test('a stall lasts no longer than the player has the media', () => {
+    const { leeway, opened, hls, media, clock } = setUp();
+    attachHls(leeway, hls);
+    hls.loadSource('https://a/m.m3u8');
+    show(hls, media);
+    media.paused = false;
+    media.fire('playing', 'waiting');
+    clock.time += 1_000;
+    hls.trigger('hlsMediaDetaching');
+    clock.time += 60_000;
+    opened[0]!.onCollect!();
+    expect(opened[0]!.observed.at(-1)).toMatchObject({ stalls: 1, stall_ms: 1_000 });
+  });
+
   test('seeks, pauses and the end are no stalls, and jumps are not played', () => {
     const { leeway, opened, hls, media, clock } = setUp();
     attachHls(leeway, hls);
