@@ -159,7 +159,10 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
   /** No session will come. */
   const giveUp = (reason: Reason) => {
     setState('off');
-    each((title) => title.refused(reason));
+    each((title) => {
+      title.lost();
+      title.refused(reason);
+    });
   };
 
   const handlers: SessionHandlers = {

@@ -132,6 +132,19 @@ describe('peer delivery that does not come', () => {
     expect(codes()).toEqual(['token-refused']);
     expect(leeway.stats().notice?.message).toContain('another site');
   });
+
+  test('a refusal between the join and the picture leaves no engine behind', async () => {
+    const { leeway, tracker, clock, engines, welcomed, joined, loads } = setUp({ token: 'mine' });
+    leeway.start();
+    leeway.open(manifest);
+    await clock.advance(0);
+    await welcomed();
+    await joined();
+    tracker.last.say({ type: 'error', code: 'token-expired', message: 'It was good until now.', hint: 'Ask.' });
+    await clock.advance(60_000);
+    expect([engines.length, loads.engine, leeway.stats().titles[0]!.off]).toEqual([0, 0, 'needs-token']);
+    expect(clock.pending).toBe(0);
+  });
 });
 
 describe('consent and stop', () => {
