@@ -195,6 +195,7 @@ func TestOneThatComesAndGoesLeavesOthersTheirPlaces(t *testing.T) {
 	for range 40 { // each wants 32
 		stranger.send(&signal.Leave{Swarm: stranger.join().Swarm})
 	}
+	stranger.meetsAll(seed, map[signal.ID]bool{}) // it has left then
 	newcomer := n.viewerFrom("192.0.2.1", "")
 	newcomer.join()
 	met := map[signal.ID]bool{}
