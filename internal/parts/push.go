@@ -7,13 +7,15 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// head tells a peer the certificate of a part, once.
-func (s *Stream) head(to ID, p *part) {
+// head tells a peer the certificate of a part, once, and returns its push ID.
+func (s *Stream) head(to ID, p *part) uint32 {
 	l, key := s.node.links[to], partID{s.id, p.turn}
-	if _, was := l.out.told[key]; was {
-		return
+	if was, is := l.out.told[key]; is {
+		return was
 	}
-	s.node.say(to, peer.Part{Stream: s.id, Push: l.out.tell(key), Turn: p.turn, Raw: p.content.Raw})
+	push := l.out.tell(key)
+	s.node.say(to, peer.Part{Stream: s.id, Push: push, Turn: p.turn, Raw: p.content.Raw})
+	return push
 }
 
 // heads tells a certificate to those that are to have it at once.
@@ -38,9 +40,8 @@ func (s *Stream) push(now int64, to ID, p *part, piece int) {
 	if l == nil || p.without[to] || l.held[s.id] {
 		return
 	}
-	s.head(to, p)
-	key := partID{s.id, p.turn}
-	if l.out.told[key] == closed {
+	id := s.head(to, p)
+	if id == closed {
 		return
 	}
 	if l.out.waits > Backlog {
@@ -50,7 +51,7 @@ func (s *Stream) push(now int64, to ID, p *part, piece int) {
 		}
 	}
 	data := p.pieces[piece].data
-	l.out.waiting = append(l.out.waiting, queued{key, p.stripe(piece), p.content.Segment, peer.PushedID(l.out.told[key], piece), data, now})
+	l.out.waiting = append(l.out.waiting, queued{partID{s.id, p.turn}, p.stripe(piece), p.content.Segment, peer.PushedID(id, piece), data, now})
 	l.out.waits += len(data)
 	l.hand()
 }
