@@ -157,7 +157,9 @@ func (v *Receiver) await(playlist string, files []string) {
 				<-ended
 			}
 			if ended != nil || late {
-				lacking[file] = !v.there(file)
+				if !v.there(file) {
+					lacking[file] = true
+				}
 				break
 			}
 			select {
