@@ -170,10 +170,7 @@ func (w *world) allocate(transport, holder string) net.PacketConn {
 // echo answers every packet until the test ends.
 func echo(t *testing.T, addr string) net.Addr {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", addr)
-	if err != nil {
-		t.Skipf("no socket on %s: %v", addr, err)
-	}
+	conn := socketOn(t, addr)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
