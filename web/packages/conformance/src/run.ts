@@ -4,7 +4,7 @@ import type { Adapter, BrowserName } from './adapter.ts';
 import type { Bench } from './bench.ts';
 import { cases, type Figures, playsPlain } from './cases/cases.ts';
 import { Scene, type SceneOptions } from './cases/scene.ts';
-import { played } from './cases/view.ts';
+import { reached } from './cases/view.ts';
 import type { CaseName } from './names.ts';
 
 export type Result = 'passes' | 'skipped' | 'fails';
@@ -54,7 +54,7 @@ async function staged<T>(
 export async function warmUp(bench: Bench, adapter: Adapter): Promise<void> {
   await staged(bench, adapter, { fixture: 'ts' }, async (scene) => {
     const view = await scene.view('host', true);
-    await view.until(played(warmSeconds), warmPatienceSeconds);
+    await view.until(reached(warmSeconds), warmPatienceSeconds);
   });
 }
 

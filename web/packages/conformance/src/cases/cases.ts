@@ -15,7 +15,7 @@ import {
   type Watched,
 } from './checks.ts';
 import type { Scene, SceneOptions } from './scene.ts';
-import { ended, pause, played, type View } from './view.ts';
+import { ended, pause, reached, type View } from './view.ts';
 
 /** What a cell measured, for the record. */
 export type Figures = Record<string, number | string[]>;
@@ -57,10 +57,10 @@ const figuresOf = (scene: Scene, host: Watched, guest: Watched): Figures => {
 async function together(scene: Scene, least = segments): Promise<Outcome & { host: Watched; guest: Watched }> {
   const { seconds } = scene.fixture;
   const first = await scene.view('host');
-  await first.until(played(leadSeconds), patienceSeconds);
+  await first.until(reached(leadSeconds), patienceSeconds);
   const second = await scene.view('guest');
   // How long links take is the machine's: on a busy one, a film of 24 s has passed by half before there are any.
-  await second.until(played(heldSeconds), patienceSeconds);
+  await second.until(reached(heldSeconds), patienceSeconds);
   await second.hold();
   await second.linked(ends, patienceSeconds);
   await second.play();
@@ -96,7 +96,9 @@ const live =
     const from = new Map<View, number>();
     for (const view of [first, second]) from.set(view, await beginning(view));
     await Promise.all(
-      [first, second].map((view) => view.until(played(from.get(view)! + watchSeconds), watchSeconds + patienceSeconds)),
+      [first, second].map((view) =>
+        view.until(reached(from.get(view)! + watchSeconds), watchSeconds + patienceSeconds),
+      ),
     );
     const [host, guest] = (await read(first, second)) as [Watched, Watched];
     const wrong: string[] = [];
@@ -141,7 +143,7 @@ export async function playsPlain(scene: Scene): Promise<boolean> {
   if (!scene.live) return view.until(ended, scene.fixture.seconds + patienceSeconds);
   // It begins far from zero: where the picture is says nothing of what was played.
   const seconds = (await beginning(view)) + lowLatencySeconds;
-  const there = await view.until(played(seconds), lowLatencySeconds + patienceSeconds);
+  const there = await view.until(reached(seconds), lowLatencySeconds + patienceSeconds);
   const [player] = (await view.read()).players;
   return there && (player?.picture?.played ?? 0) >= lowLatencySeconds - 1;
 }
@@ -149,9 +151,9 @@ export async function playsPlain(scene: Scene): Promise<boolean> {
 /** Seeks, back and forth, faster than segments come; then all of the rest is watched. */
 async function storms(scene: Scene): Promise<Outcome> {
   const first = await scene.view('host');
-  await first.until(played(leadSeconds), patienceSeconds);
+  await first.until(reached(leadSeconds), patienceSeconds);
   const second = await scene.view('guest');
-  await second.until(played(1), patienceSeconds);
+  await second.until(reached(1), patienceSeconds);
   const slow = scene.fault({ file: /.*/, askers: ['host', 'guest'], rate: 60_000 });
   const targets = [20, 3, 15, 8, 22, 1, 12, 18, 5, 10, 2, 14];
   for (const view of [first, second]) {

@@ -67,7 +67,8 @@ export class View {
   }
 }
 
-export const played =
+/** The playhead is there, whatever it has jumped over. */
+export const reached =
   (seconds: number) =>
   ({ picture }: PlayerSeen): boolean =>
     (picture?.currentTime ?? 0) >= seconds;
