@@ -71,6 +71,17 @@ func (as *acquaintances) learns(peer signal.ID) bool {
 	return true
 }
 
+// room is how many of the viewers that the session wants it may get to know: what its home is told, so that no viewer's place is
+// taken for nothing. Nil: all of them.
+func (as *acquaintances) room(want int) *int {
+	room, full := as.learned.room(as.learners, want, as.cfg.Now())
+	if full == "" {
+		return nil
+	}
+	as.cfg.Metrics.Add(defUnlearned, float64(want-room), full)
+	return &room
+}
+
 // introducible are those of the peers that the session may get to know: seeds, and viewers as far as its share goes.
 func (as *acquaintances) introducible(targets []bus.Target) []bus.Target {
 	return slices.DeleteFunc(slices.Clone(targets), func(target bus.Target) bool {

@@ -243,7 +243,7 @@ func (h *home) update(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnsw
 func (s *housed) refresh(r *bus.HomeRequest, now time.Time) {
 	m := s.Member(r.Session)
 	m.Away, m.Tracker, m.Seen, m.RTT = false, r.Tracker, now, time.Duration(r.RTTMs)*time.Millisecond
-	m.Saturated, m.Links, m.Want = r.Saturated, r.Links, r.Want
+	m.Saturated, m.Links, m.Want = r.Saturated, r.Links, r.WantsViewers()
 	if r.Range != nil {
 		m.Range = swarm.Range{From: r.Range.From, To: r.Range.To}
 	}
@@ -262,7 +262,7 @@ func (h *home) introduce(s *housed, r *bus.HomeRequest, now time.Time) []bus.Tar
 		return nil
 	}
 	peers := h.introduceSeeds(s, r, now)
-	for _, v := range s.Introduce(m.ID, min(r.Want-len(peers), perUpdate), now) {
+	for _, v := range s.Introduce(m.ID, min(r.Want-len(peers), r.WantsViewers(), perUpdate), now) {
 		peers = append(peers, bus.Target{Peer: v.ID, Role: "viewer", Tracker: v.Tracker})
 	}
 	return peers

@@ -27,7 +27,7 @@ func (s *session) join(m *signal.Join) {
 	r := bus.HomeRequest{
 		Op: bus.OpJoin, Tracker: s.t.id, Session: s.id, Swarm: id, Site: s.site.Name(), Title: m.Title, Manifest: m.Manifest,
 		Group: s.permit.group(), Address: s.t.hashed(s.visitor.Address, 32, 128), Subnet: s.visitor.network(&s.t.secrets), Region: s.visitor.Region, Subject: s.place.hash(),
-		Range: m.Range, Want: m.Want, Offers: len(m.Offers), RTTMs: s.rttMs(),
+		Range: m.Range, Want: m.Want, Learns: s.peers.room(m.Want), Offers: len(m.Offers), RTTMs: s.rttMs(),
 	}
 	member := s.swarms.enter(&r, m.Role, &s.rule, s.t.cfg.MaxSwarms, s.t.cfg.Now())
 	if member == nil {
@@ -112,7 +112,7 @@ func (s *session) introduce(id signal.ID, targets []bus.Target) {
 }
 
 func (s *session) update(m *signal.Update) {
-	member, r := s.swarms.said(m, s.rttMs(), s.t.cfg.Now())
+	member, r := s.swarms.said(m, s.rttMs(), s.peers.room(m.Want), s.t.cfg.Now())
 	if member == nil {
 		s.fail(m.Request, "not-joined", "The session is not in this swarm.", "Join first.", 0)
 		return

@@ -17,7 +17,7 @@ type learned struct {
 	most    int // identities that are remembered
 
 	mu sync.Mutex
-	of map[learner]*budget // guarded by mu; full ones are forgotten
+	of map[learner]budget // guarded by mu; full ones are forgotten
 }
 
 // learner is what a viewer that a session learns of is charged to.
@@ -40,7 +40,7 @@ func learnerScopes() []string { return []string{learnerSession, learnerAddress, 
 const networkLearns = 16
 
 func newLearned(cfg Config) *learned {
-	return &learned{perHour: cfg.PeersPerHour, most: 4 * cfg.MaxSessions, of: map[learner]*budget{}}
+	return &learned{perHour: cfg.PeersPerHour, most: 4 * cfg.MaxSessions, of: map[learner]budget{}}
 }
 
 // capacity is what a learner may learn of at once. The other half of an hour's share comes with time, so that in any hour it is
@@ -59,23 +59,33 @@ func (l *learned) capacity(of learner) float64 {
 	return float64(share*l.perHour) / 2
 }
 
-// budget is what a learner has left. Under mu.
-func (l *learned) budget(of learner, now time.Time) *budget {
-	b, capacity := l.of[of], l.capacity(of)
-	if b == nil {
-		if len(l.of) >= l.most { // newcomers share one
-			of = learner{scope: of.scope}
-			b = l.of[of]
-		}
-		if b == nil {
-			b = &budget{capacity, now}
-			l.of[of] = b
-		}
+// budget is what a learner has left, and what that is remembered as. Under mu.
+func (l *learned) budget(of learner, now time.Time) (learner, budget) {
+	capacity := l.capacity(of)
+	b, remembered := l.of[of]
+	if !remembered && len(l.of) >= l.most { // newcomers share one
+		of = learner{scope: of.scope}
+		b, remembered = l.of[of]
+	}
+	if !remembered {
+		return of, budget{capacity, now}
 	}
 	if passed := now.Sub(b.at); passed > 0 {
-		b.left, b.at = min(capacity, b.left+capacity*passed.Hours()), now
+		b = budget{min(capacity, b.left+capacity*passed.Hours()), now}
 	}
-	return b
+	return of, b
+}
+
+// room is how many of so many viewers all learners may learn of now. If it is not all, the scope that has the least room is returned.
+func (l *learned) room(all []learner, want int, now time.Time) (room int, full string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, of := range all {
+		if _, b := l.budget(of, now); int(b.left) < want {
+			want, full = int(b.left), of.scope
+		}
+	}
+	return want, full
 }
 
 // take charges one viewer to all learners, or to none where one has no room: that one's scope is returned.
@@ -83,12 +93,14 @@ func (l *learned) take(all []learner, now time.Time) (full string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, of := range all {
-		if l.budget(of, now).left < 1 {
+		if _, b := l.budget(of, now); b.left < 1 {
 			return of.scope
 		}
 	}
 	for _, of := range all {
-		l.budget(of, now).left--
+		of, b := l.budget(of, now)
+		b.left--
+		l.of[of] = b
 	}
 	return ""
 }

@@ -96,6 +96,38 @@ func TestAnIdentityLearnsSoManyAddressesInAnHour(t *testing.T) {
 	}
 }
 
+// TestWhatKnowsEnoughTakesNoPlace: a session that may learn of no more viewers asks its home for some all the same. The home takes no
+// place of other viewers for it, and does not introduce it to them.
+func TestWhatKnowsEnoughTakesNoPlace(t *testing.T) {
+	w, n, seed, _ := street(t, 20)
+	v, seen := n.viewerFrom("203.0.113.7", ""), map[signal.ID]bool{}
+	v.join()
+	v.meetsAll(seed, seen)
+	swarm := n.swarmID("demo", testTitle)
+	places := func() (all, own int) {
+		n.home.mu.Lock()
+		defer n.home.mu.Unlock()
+		for m := range n.home.swarms[swarm].Members() {
+			if m.ID == v.id {
+				own = m.Want
+			} else {
+				all += m.Want
+			}
+		}
+		return all, own
+	}
+	before, _ := places()
+	refused := w.metrics.Value(defUnlearned, learnerSession)
+	v.send(&signal.Update{Swarm: swarm, Want: 8})
+	v.meetsAll(seed, seen)
+	if after, own := places(); len(seen) != 4 || after != before || own != 0 {
+		t.Errorf("it knows %d viewers; places of others %d, before %d; it has %d of its own", len(seen), after, before, own)
+	}
+	if got := w.metrics.Value(defUnlearned, learnerSession) - refused; got != 8 {
+		t.Errorf("%v viewers are counted that it did not get to know", got)
+	}
+}
+
 // TestAnIdentityThatKnowsEnoughIsOfferedNothing: an offer shows an address, too.
 func TestAnIdentityThatKnowsEnoughIsOfferedNothing(t *testing.T) {
 	w, n, _, all := street(t, 8)
@@ -129,7 +161,7 @@ func TestAnIdentityThatKnowsEnoughIsOfferedNothing(t *testing.T) {
 
 // TestInAnyHourTheShareHolds: a session that asks without end gets a session's share in no hour twice.
 func TestInAnyHourTheShareHolds(t *testing.T) {
-	l, now := &learned{perHour: 600, most: 100, of: map[learner]*budget{}}, time.Unix(1_790_000_000, 0)
+	l, now := &learned{perHour: 600, most: 100, of: map[learner]budget{}}, time.Unix(1_790_000_000, 0)
 	greedy, taken := []learner{{scope: learnerSession}}, make([]int, 5*60)
 	for minute := range taken {
 		for l.take(greedy, now) == "" {
@@ -167,7 +199,7 @@ func TestHonestViewersLearnFarLess(t *testing.T) {
 		}
 		now = now.Add(time.Minute)
 	}
-	if b := l.budget(viewer[0], now); b.left < l.capacity(viewer[0])*4/5 {
+	if _, b := l.budget(viewer[0], now); b.left < l.capacity(viewer[0])*4/5 {
 		t.Errorf("%v of %v are left", b.left, l.capacity(viewer[0]))
 	}
 	l.forget(now.Add(time.Hour))
@@ -178,7 +210,7 @@ func TestHonestViewersLearnFarLess(t *testing.T) {
 
 // TestLearnersAreBounded: strangers cannot have a tracker remember more of them than it has room for.
 func TestLearnersAreBounded(t *testing.T) {
-	l, now := &learned{perHour: 600, most: 100, of: map[learner]*budget{}}, time.Unix(1_790_000_000, 0)
+	l, now := &learned{perHour: 600, most: 100, of: map[learner]budget{}}, time.Unix(1_790_000_000, 0)
 	for range 1000 {
 		l.take([]learner{{scope: learnerSession, id: newID()}, {scope: learnerSubject, id: newID()}}, now)
 	}

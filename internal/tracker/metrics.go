@@ -43,7 +43,7 @@ var (
 	defShed          = def(metric.Counter, "leeway_tracker_shed_total", "Sessions sent to other trackers, which have fewer")
 	defIntroductions = def(metric.Counter, "leeway_tracker_introductions_total", "Peers introduced", label("role", metric.Roles))
 	defLearned       = def(metric.Counter, "leeway_tracker_learned_viewers_total", "Viewers that sessions got to know, by introductions and by offers")
-	defUnlearned     = def(metric.Counter, "leeway_tracker_learned_refused_total", "Viewers that a session did not get to know, for it knew so many by then", label("scope", learnerScopes()))
+	defUnlearned     = def(metric.Counter, "leeway_tracker_learned_refused_total", "Viewers that a session asked for, or that offered to it, and that it did not get to know, for it knew so many by then", label("scope", learnerScopes()))
 	defSignals       = def(metric.Counter, "leeway_tracker_signals_total", "Signals relayed", label("kind", signal.Kinds))
 	defSignalRefused = def(metric.Counter, "leeway_tracker_signals_refused_total", "Signals that were not passed on, by the allowance that they exceeded", label("reason", signalRefusals))
 	defDeliveries    = def(metric.Counter, "leeway_tracker_deliveries_total", "Signals and introductions for sessions of other trackers, and signals for seeds", label("outcome", stream.Outcomes))

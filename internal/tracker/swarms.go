@@ -46,7 +46,7 @@ func (m *membership) updateRequest() bus.HomeRequest {
 	j := &m.join
 	return bus.HomeRequest{
 		Op: bus.OpUpdate, Tracker: j.Tracker, Session: j.Session, Swarm: j.Swarm, Range: j.Range, Saturated: j.Saturated,
-		Links: j.Links, Want: j.Want, RTTMs: j.RTTMs,
+		Links: j.Links, Want: j.Want, Learns: j.Learns, RTTMs: j.RTTMs,
 	}
 }
 
@@ -136,7 +136,7 @@ func (ms *memberships) answered(m *membership, answer *bus.HomeAnswer, ok bool) 
 }
 
 // said takes over an update of the viewer, and returns what its home is to be told; nil if the session is not in the swarm.
-func (ms *memberships) said(u *signal.Update, rttMs int, now time.Time) (*membership, bus.HomeRequest) {
+func (ms *memberships) said(u *signal.Update, rttMs int, learns *int, now time.Time) (*membership, bus.HomeRequest) {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	m := ms.all[u.Swarm]
@@ -147,7 +147,7 @@ func (ms *memberships) said(u *signal.Update, rttMs int, now time.Time) (*member
 	if u.Range != nil {
 		j.Range = u.Range
 	}
-	j.Saturated, j.Links, j.Want, j.RTTMs = u.Saturated, u.Links, u.Want, rttMs
+	j.Saturated, j.Links, j.Want, j.Learns, j.RTTMs = u.Saturated, u.Links, u.Want, learns, rttMs
 	m.seen = now
 	return m, m.updateRequest()
 }

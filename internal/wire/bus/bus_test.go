@@ -33,6 +33,7 @@ func bodies() []Message {
 		&SeedBeat{Seed: one, Sites: []string{"demo"}, VerifyKeys: []SeedKey{key}, LoadPermille: 10},
 		&SeedBeat{Seed: one, Sites: []string{"demo"}, VerifyKeys: []SeedKey{key}, Resting: map[string][]signal.ID{"demo": {two, link}}},
 		&HomeRequest{Op: OpJoin, Tracker: one, Session: two, Swarm: link, Site: "demo", Title: "/a", Role: "full", Want: 8, Offers: 2, Range: &signal.Range{From: 1, To: 2}},
+		&HomeRequest{Op: OpUpdate, Tracker: one, Session: two, Swarm: link, Want: 8, Learns: new(int)},
 		&HomeRequest{Op: OpFailed, Tracker: one, Session: two, Swarm: link, Peer: one},
 		&HomeRequest{Op: OpJoin, Tracker: one, Session: two, Swarm: link, Site: "demo", Title: "/a", Role: "full", Address: "a", Subnet: "b", Subject: "c"},
 		&HomeRequest{Op: OpStats, Tracker: one, Session: two, Swarm: link, Claims: []Claim{
@@ -83,7 +84,7 @@ func TestBodiesSurviveTheBus(t *testing.T) {
 func TestBadBodiesAreRefused(t *testing.T) {
 	long := offer()
 	long.SDP = strings.Repeat("x", signal.MaxSDP+1)
-	less := int64(-1)
+	less, none := int64(-1), -1
 	for name, m := range map[string]Message{
 		"beat without id":         &TrackerBeat{},
 		"load above 1000":         &SeedBeat{Seed: one, LoadPermille: 1001},
@@ -92,6 +93,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"join without site":       &HomeRequest{Op: OpJoin, Tracker: one, Session: two, Swarm: link, Title: "/a", Role: "full"},
 		"join with a wrong role":  &HomeRequest{Op: OpJoin, Tracker: one, Session: two, Swarm: link, Site: "demo", Title: "/a", Role: "king"},
 		"backward range":          &HomeRequest{Op: OpUpdate, Tracker: one, Session: two, Swarm: link, Range: &signal.Range{From: 2, To: 1}},
+		"less than no viewer":     &HomeRequest{Op: OpUpdate, Tracker: one, Session: two, Swarm: link, Want: 8, Learns: &none},
 		"viewer without tracker":  &HomeAnswer{Peers: []Target{{Peer: one, Role: "viewer"}}},
 		"seed with a tracker":     &HomeAnswer{Peers: []Target{{Peer: one, Role: "seed", Tracker: two}}},
 		"claims of many":          &HomeRequest{Op: OpStats, Tracker: one, Session: two, Swarm: link, Claims: make([]Claim, signal.MaxStatPeers+1)},

@@ -98,10 +98,19 @@ type HomeRequest struct {
 	Saturated bool          `json:"saturated,omitempty"`
 	Links     int           `json:"links,omitempty"`
 	Want      int           `json:"want,omitempty"`
+	Learns    *int          `json:"learns,omitempty"` // how many viewers more it may learn of; nil: as many as it wants
 	Offers    int           `json:"offers,omitempty"` // join: how many ready offers there are
 	Rejoin    bool          `json:"rejoin,omitempty"` // the viewer did not ask: a join after the home changed, an update as keep-alive with all of a join
 	Peer      signal.ID     `json:"peer,omitzero"`    // failed
 	Claims    []Claim       `json:"claims,omitempty"` // stats
+}
+
+// WantsViewers is how many viewers the session would take and may learn of.
+func (m *HomeRequest) WantsViewers() int {
+	if m.Learns == nil {
+		return m.Want
+	}
+	return min(m.Want, *m.Learns)
 }
 
 // Claim is what a session says of a peer. Both are members of one swarm, or were a moment ago.
