@@ -19,7 +19,7 @@ import (
 type AdmissionConfig struct {
 	MaxOpen              int                   // connections; 65,536
 	MaxPending           int                   // of them whose first request is not there yet; 4,096
-	MaxPendingPerAddress int                   // of those, from one address; a quarter of MaxPending
+	MaxPendingPerAddress int                   // of those and of those whose request is being answered, from one address; a quarter of MaxPending
 	MaxBusy              int                   // of those, that have begun to say something; 1,024
 	PerSecond            int                   // of those that speak, that begin; 2,000 for each processor
 	Patience             time.Duration         // that one of them has when others want its place; 5 s

@@ -96,7 +96,7 @@ type places struct {
 	silent queue                // guarded by mu
 	spoken int                  // guarded by mu: that have begun to speak, and wait for their turn
 	busy   queue                // guarded by mu
-	from   map[netip.Prefix]int // guarded by mu: silent, spoken and busy, by network
+	from   map[netip.Prefix]int // guarded by mu: silent, spoken, busy and asking, by network
 }
 
 func newPlaces(cfg *AdmissionConfig) *places {
@@ -250,12 +250,14 @@ func (p *places) shift(s *Socket, state stayState, at time.Time) {
 		p.idle.remove(s)
 	case asking:
 		p.asking.remove(s)
+		p.discount(s)
 	}
 	switch s.state = state; state {
 	case idle:
 		p.idle.add(s, at)
 	case asking:
 		p.asking.add(s, at)
+		p.from[s.network]++ // else the requests of one network that never end would take all places, half a minute each
 	}
 }
 

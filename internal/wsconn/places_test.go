@@ -149,3 +149,35 @@ func TestARequestWithoutAnEndMakesRoom(t *testing.T) {
 		t.Errorf("in state %d after its end, %d open", all[2].state, p.open)
 	}
 }
+
+// TestTheRequestsOfOneAddressAreBounded: a client that begins requests and ends none has so many connections that are asking. One that
+// asks for nothing, or has become a WebSocket, does not count.
+func TestTheRequestsOfOneAddressAreBounded(t *testing.T) {
+	p, now := placesOf(AdmissionConfig{MaxOpen: 100, MaxPendingPerAddress: 3}), time.Unix(1000, 0)
+	all := served(t, p, 3, now)
+	from := all[0].from.String()
+	refused := func(of string) bool {
+		s := caller(of)
+		reason, _, _ := p.enter(s, now)
+		p.left(s)
+		return reason == "half-open"
+	}
+	if !refused(from) || refused("198.51.100.1") {
+		t.Error("a fourth request of the address came in, or one of another did not")
+	}
+	p.follow(all[0], http.StateIdle, now)
+	if refused(from) {
+		t.Error("a connection that asks for nothing counts")
+	}
+	p.follow(all[0], http.StateActive, now)
+	p.follow(all[1], http.StateHijacked, now)
+	p.left(all[2])
+	if p.from[all[0].network] != 1 || refused(from) {
+		t.Errorf("%d of the address are asking; one is", p.from[all[0].network])
+	}
+	p.left(all[0])
+	p.left(all[1])
+	if len(p.from) != 0 || p.open != 0 {
+		t.Errorf("%d addresses are remembered, %d sockets open", len(p.from), p.open)
+	}
+}
