@@ -26,3 +26,12 @@ func Wide(a netip.Addr) netip.Prefix {
 	p, _ := a.Prefix(sizeBits)
 	return p
 }
+
+// Customer is under what an address counts where its owner could take another network for each thing that it takes: itself, or in IPv6
+// the /48 around it.
+func Customer(a netip.Addr) netip.Prefix {
+	if wide := Wide(a); wide.IsValid() {
+		return wide
+	}
+	return Network(a)
+}

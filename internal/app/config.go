@@ -158,7 +158,7 @@ type TurnConfig struct {
 	Allow          []string      `yaml:"allow"`                 // ranges, addresses, addresses and ports that may be reached though they are private: seeds
 	MaxAllocations int           `yaml:"max_allocations"`       // allocations at a time, in all
 	MaxPerUser     int           `yaml:"max_per_user"`          // allocations of one session
-	MaxPerAddress  int           `yaml:"max_per_address"`       // allocations, and connections, of one address of viewers
+	MaxPerAddress  int           `yaml:"max_per_address"`       // allocations, and connections, of one address of viewers, in IPv6 of one /48
 	MaxConnections int           `yaml:"max_connections"`       // TCP and TLS
 	Rate           int64         `yaml:"rate"`                  // bytes per second relayed in all, 0 is unlimited
 	AllocationRate int64         `yaml:"allocation_rate"`       // bytes per second of one allocation, 0 is unlimited

@@ -133,7 +133,7 @@ func (r *Relay) Authenticate(username string, fresh bool) (user, password string
 func (r *Relay) Admits(user string, client netip.Addr) bool {
 	r.mu.Lock()
 	outcome := r.outcome(user)
-	if outcome == allocationGranted && r.addresses[access.Network(client)] >= r.cfg.MaxPerAddress {
+	if outcome == allocationGranted && r.addresses[access.Customer(client)] >= r.cfg.MaxPerAddress {
 		outcome = allocationAddress
 	}
 	r.mu.Unlock()
@@ -179,7 +179,7 @@ func (r *Relay) Open(user string) (*Flow, error) {
 // Answers says whether an address may have one more reply over UDP that no password stands behind.
 func (r *Relay) Answers(client netip.Addr) bool {
 	r.mu.Lock()
-	ok := r.answers.Take(access.Network(client), 1, r.cfg.Now())
+	ok := r.answers.Take(access.Customer(client), 1, r.cfg.Now())
 	r.mu.Unlock()
 	if !ok {
 		r.cfg.Metrics.Add(mUnanswered, 1, unansweredAddress)
@@ -194,7 +194,7 @@ func (r *Relay) Ignored() { r.cfg.Metrics.Add(mUnanswered, 1, unansweredIncomple
 func (r *Relay) Holds(client netip.Addr, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	change(r.addresses, access.Network(client), n)
+	change(r.addresses, access.Customer(client), n)
 }
 
 // Connect says whether one more connection may come from an address. What it let in ends with Disconnect. The connection
@@ -241,7 +241,7 @@ func (r *Relay) refusal(client netip.Addr) string {
 	switch {
 	case r.draining.Load():
 		return "draining"
-	case client.IsValid() && r.connected[access.Network(client)] >= r.cfg.MaxPerAddress:
+	case client.IsValid() && r.connected[access.Customer(client)] >= r.cfg.MaxPerAddress:
 		return "address"
 	}
 	return ""
@@ -250,7 +250,7 @@ func (r *Relay) refusal(client netip.Addr) string {
 // connects changes how many connections a client has. The caller holds mu.
 func (r *Relay) connects(client netip.Addr, n int) {
 	if client.IsValid() {
-		change(r.connected, access.Network(client), n)
+		change(r.connected, access.Customer(client), n)
 	}
 }
 

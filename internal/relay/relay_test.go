@@ -94,7 +94,7 @@ func TestExpiredCredentialsCarryOn(t *testing.T) {
 }
 
 func TestQuotas(t *testing.T) {
-	here, there := netip.MustParseAddr("2001:db8:1::1"), netip.MustParseAddr("2001:db8:1::2") // of one /64
+	here, there := netip.MustParseAddr("2001:db8:1:1::1"), netip.MustParseAddr("2001:db8:1:2::1") // of one /48
 	w := newWorld(t, func(c *Config) { c.MaxPerUser, c.MaxAllocations, c.MaxPerAddress = 2, 3, 3 })
 	open := func(user string) *Flow {
 		t.Helper()

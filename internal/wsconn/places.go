@@ -75,10 +75,7 @@ func (s *stay) counts(trusted bool) {
 	if trusted {
 		return
 	}
-	// The owner of a /48 has as many networks of a /64 as it wants. The bound of one /48 is enough for its honest clients.
-	if s.network = access.Wide(s.from); !s.network.IsValid() {
-		s.network = access.Network(s.from)
-	}
+	s.network = access.Customer(s.from) // the bound of one /48 is enough for its honest clients
 }
 
 // places are those that an admission gives to sockets whose request is not there yet. When all are taken, a socket that has been silent or
