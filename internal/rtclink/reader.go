@@ -86,7 +86,9 @@ func (r *reader) read() {
 		}
 		select {
 		case <-r.gone:
-			r.life.Close(peer.CloseClosed, nil)
+			if r.poll() { // what came since, a bye among it
+				r.life.Close(peer.CloseClosed, nil)
+			}
 			return
 		default:
 		}
