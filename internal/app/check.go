@@ -14,6 +14,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/originhttp"
 	"github.com/leeway-video/leeway/internal/site"
 )
 
@@ -91,6 +92,11 @@ func (k *checker) places(c *Config) {
 	for i, a := range c.Seed.Announce {
 		if problem := announceProblem(a, c.Seed.Node); problem != "" {
 			k.complain(fmt.Sprintf("seed.announce[%d]", i), "%s", problem)
+		}
+	}
+	for i, r := range c.Seed.Redirects {
+		if _, err := originhttp.ParseBase(r); err != nil {
+			k.complain(fmt.Sprintf("seed.redirects[%d]", i), "is no plain http or https URL (such as https://cdn.example.com/media)")
 		}
 	}
 	for section, files := range map[string][2]string{"tracker": {c.Tracker.CertFile, c.Tracker.KeyFile}, "origin": {c.Origin.CertFile, c.Origin.KeyFile}, "probe": {c.Probe.CertFile, c.Probe.KeyFile}, "turn": {c.Turn.CertFile, c.Turn.KeyFile}} {

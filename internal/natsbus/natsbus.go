@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -207,6 +208,15 @@ func (c Config) Check() error {
 		return errors.New("cert_file and key_file go together")
 	case c.URL == "" && (c.CredentialsFile != "" || c.NKeyFile != ""):
 		return errors.New("credentials_file and nkey_file are for a server elsewhere; name it by url")
+	}
+	if c.URL == "" {
+		return nil
+	}
+	for _, server := range strings.Split(redacted(c.URL), ",") {
+		u, err := url.Parse(server)
+		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
+			return fmt.Errorf("url: %q is no server's address (such as nats://nats:4222, several with commas between them)", server)
+		}
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ var errRefused = errors.New("refused")
 
 // New makes a client. The error names the setting that is wrong.
 func New(cfg Config) (*Client, error) {
-	base, err := parseBase(cfg.Base)
+	base, err := ParseBase(cfg.Base)
 	if err != nil {
 		return nil, fmt.Errorf("originhttp: fetch_base: %w", err)
 	}
@@ -69,7 +69,7 @@ func New(cfg Config) (*Client, error) {
 		c.agent = "leeway-seed"
 	}
 	for _, r := range cfg.Redirects {
-		u, err := parseBase(r)
+		u, err := ParseBase(r)
 		if err != nil {
 			return nil, fmt.Errorf("originhttp: redirects: %w", err)
 		}
@@ -103,7 +103,8 @@ func newTransport(dialer *net.Dialer) *http.Transport {
 	}
 }
 
-func parseBase(raw string) (*url.URL, error) {
+// ParseBase parses a URL prefix of the configuration: http or https with a host, and without user, query or fragment.
+func ParseBase(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return nil, err
