@@ -203,10 +203,9 @@ func (m *mux) deliver(a arrival) {
 		m.mu.Unlock()
 		if p == nil {
 			m.unclaimed(ufrag)
-		} else if m.guard != nil {
-			p.receive(a.from, end-at)
+		} else if p.receive(a.from, end-at) {
+			p.push(a, at, end)
 		}
-		p.push(a, at, end)
 	}
 	owner.push(a, from, a.n)
 }

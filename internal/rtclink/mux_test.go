@@ -295,6 +295,25 @@ func TestAPortOwnsFewAddresses(t *testing.T) {
 	}
 }
 
+// TestAnAgentHearsOfFewAddresses: those of a peer that asks from more are not kept, and those that it has asked from go on.
+func TestAnAgentHearsOfFewAddresses(t *testing.T) {
+	m := bareMux()
+	p := m.testPort(t, "us")
+	ask := func(i int) {
+		a := arrive(binding(t, stun.ClassRequest, "us:them"))
+		a.from = testAddr(i)
+		m.deliver(a)
+		a.slab.release()
+	}
+	for i := range 10 * mostOwned {
+		ask(i)
+	}
+	ask(0)
+	if n := p.queue.len(); n != mostOwned+1 {
+		t.Errorf("the agent hears %d requests", n)
+	}
+}
+
 func FuzzRequestFor(f *testing.F) {
 	m := stun.MustBuild(stun.TransactionID, stun.BindingRequest, stun.NewUsername("us:them"))
 	f.Add(m.Raw)

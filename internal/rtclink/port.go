@@ -36,6 +36,7 @@ type port struct {
 	consent *consent         // guarded by mu: answers in the agent's place; nil before the link is settled
 	closed  bool             // guarded by mu
 	ledger  ledger           // guarded by mu: of a guarded host
+	askers  []netip.AddrPort // guarded by mu: whose requests the agent hears; nil once the link is settled
 }
 
 func newPort(m *mux, key portKey, in *intake) *port {
@@ -68,13 +69,25 @@ func (p *port) disown(addr netip.AddrPort) {
 	p.owned = slices.DeleteFunc(p.owned, func(a netip.AddrPort) bool { return a == addr })
 }
 
-// receive notes a request for the port's agent. Whether it is one of the other side's only the agent can tell; it pays by its bytes.
-func (p *port) receive(from netip.AddrPort, n int) {
+// receive notes a request, and says whether the port's agent is to hear it. Whether it is one of the other side's only the agent can tell; it
+// pays by its bytes. The agent keeps each address that asks with the link's password as a candidate, and looks through all of them
+// for each request: so it hears of as many as the port may own.
+func (p *port) receive(from netip.AddrPort, n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.consent == nil {
+	if p.consent != nil {
+		return true
+	}
+	if !slices.Contains(p.askers, from) {
+		if len(p.askers) >= mostOwned {
+			return false
+		}
+		p.askers = append(p.askers, from)
+	}
+	if p.mux.guard != nil {
 		p.ledger.receive(from, n)
 	}
+	return true
 }
 
 // checks says why a check of n bytes may not go to an address; empty: it may. A settled port asks where the other side has been, or
@@ -156,7 +169,7 @@ func (p *port) hand(a arrival, from, to int) *consent {
 func (p *port) settle(c *consent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.consent = c
+	p.consent, p.askers = c, nil
 	p.queue.drop()
 }
 
