@@ -9,8 +9,8 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/quality"
 )
 
-// maxPorts bounds the remote ports of a line that are remembered.
-const maxPorts = 8
+// maxRemotes is how many addresses of its other side a line hears: as many as a seed checks of a link (spec/peer-protocol.md).
+const maxRemotes = 16
 
 // Socket is a UDP socket that may tell and set the DSCP of packets.
 type Socket interface {
@@ -34,7 +34,7 @@ type pass struct {
 	dscp     int
 
 	mu     sync.Mutex
-	remote []netip.AddrPort           // guarded by mu: where its packets go
+	remote []netip.AddrPort           // guarded by mu: its other side, at most maxRemotes
 	marks  [quality.MaxDSCP + 1]int64 // guarded by mu: packets that came
 	marked bool                       // guarded by mu
 }
@@ -118,23 +118,19 @@ func addrPort(a net.Addr) netip.AddrPort {
 func (p *pass) owns(at netip.AddrPort) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, r := range p.remote {
-		if r == at {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.remote, at)
 }
 
-func (p *pass) own(at netip.AddrPort) {
-	if p.owns(at) {
-		return
-	}
+// own notes an address of the other side; false: there are as many as may be, without it.
+func (p *pass) own(at netip.AddrPort) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.remote) < maxPorts {
+	known := slices.Contains(p.remote, at)
+	if !known && len(p.remote) < maxRemotes {
 		p.remote = append(p.remote, at)
+		return true
 	}
+	return known
 }
 
 func (p *pass) count(dscp int) {
@@ -154,10 +150,22 @@ func (p *pass) counted() ([quality.MaxDSCP + 1]int64, bool) {
 	return p.marks, p.marked
 }
 
-// written is one line's share of the socket, which notes where the line's packets go.
+// written is what a line has of the mux's connection: it hears few addresses, and notes where the line's packets go. The agent keeps each
+// address that asks with the line's password as a candidate until the line ends, and looks through all of them for each request. A
+// client with a /64 has any number of them, and pays for none.
 type written struct {
 	net.PacketConn
 	pass *pass
+}
+
+// ReadFrom implements net.PacketConn.
+func (w written) ReadFrom(b []byte) (int, net.Addr, error) {
+	for {
+		n, from, err := w.PacketConn.ReadFrom(b)
+		if err != nil || w.pass.own(addrPort(from)) {
+			return n, from, err
+		}
+	}
 }
 
 // WriteTo implements net.PacketConn.

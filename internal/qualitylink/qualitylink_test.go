@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/pion/datachannel"
+	"github.com/pion/ice/v4"
+	"github.com/pion/stun/v4"
 
 	"github.com/leeway-video/leeway/internal/testkit"
 )
@@ -240,6 +242,43 @@ func TestStrangersAreNotAnswered(t *testing.T) {
 		mu.Unlock()
 		client.Close()
 		server.Close()
+	})
+}
+
+// TestALineHearsFewAddresses: a client whose packets come from more addresses than a line hears makes nothing grow, and its line goes on.
+func TestALineHearsFewAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		air := &testkit.Air{}
+		p := joined(t, air, "198.51.100.7:40000", 0)
+		<-p.atServer.opened
+		<-p.atClient.opened
+		user, password, err := p.ct.agent.GetRemoteUserCredentials()
+		own, _, errOwn := p.ct.agent.GetLocalUserCredentials()
+		if err = errors.Join(err, errOwn); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 10 * maxRemotes {
+			check, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(user+":"+own), ice.PriorityAttr(1),
+				stun.NewShortTermIntegrity(password), stun.Fingerprint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := air.Listen(fmt.Sprintf("198.51.100.7:%d", 41_000+i)).WriteMarked(check.Raw, 0, p.server.gate.LocalAddr()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if all, err := p.at.agent.GetRemoteCandidates(); len(all) != maxRemotes || err != nil {
+			t.Errorf("the agent has %d addresses (%v)", len(all), err)
+		}
+		if err := p.ct.Say([]byte("hello")); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if got := strings.Join(p.atServer.got(), ","); got != "hello true" {
+			t.Errorf("heard %q", got)
+		}
+		p.close()
 	})
 }
 
