@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -110,59 +112,88 @@ func (v *Viewer) Summary() viewer.Summary {
 }
 
 // hosts makes links over one UDP socket, opened when the first link is. New credentials of STUN or TURN servers, and
-// links that must be relayed, get a host of their own.
+// links that must be relayed, get a host of their own. Credentials are new every few minutes, so a host goes when another one comes
+// and it has no links any more.
 type hosts struct {
 	network Network
 
 	mu     sync.Mutex
-	list   []host // guarded by mu
-	closed bool   // guarded by mu
+	list   []*host // guarded by mu
+	closed bool    // guarded by mu
 }
 
 type host struct {
 	settings viewer.LinkSettings
 	*rtclink.Host
+	making int // guarded by hosts.mu: links that it does not know of yet
 }
 
 var _ viewer.Links = (*hosts)(nil)
 
-func (h *hosts) host(settings viewer.LinkSettings) (*rtclink.Host, error) {
+// host is the one for some settings. It stays until made is called.
+func (h *hosts) host(settings viewer.LinkSettings) (one *host, made func(), err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
-		return nil, rtclink.ErrClosed
+		return nil, nil, rtclink.ErrClosed
 	}
-	for _, known := range h.list {
-		if reflect.DeepEqual(known.settings, settings) {
-			return known.Host, nil
+	i := slices.IndexFunc(h.list, func(known *host) bool { return reflect.DeepEqual(known.settings, settings) })
+	if i < 0 {
+		h.list = slices.DeleteFunc(h.list, (*host).closeIdle)
+		opened, err := h.open(settings)
+		if err != nil {
+			return nil, nil, err
 		}
+		i, h.list = len(h.list), append(h.list, &host{settings: settings, Host: opened})
 	}
+	one = h.list[i]
+	one.making++
+	return one, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		one.making--
+	}, nil
+}
+
+// closeIdle closes a host without links, and says whether it did. Under hosts.mu.
+func (o *host) closeIdle() bool {
+	if o.making > 0 || o.Links() > 0 {
+		return false
+	}
+	_ = o.Close()
+	return true
+}
+
+// open makes a host. Under mu.
+func (h *hosts) open(settings viewer.LinkSettings) (made *rtclink.Host, err error) {
 	cfg := rtclink.Config{Listen: h.network.Listen, Loopback: h.network.Loopback, RelayOnly: settings.RelayOnly, PionRecords: h.network.PionRecords, Log: h.network.Log}
+	at, port, err := net.SplitHostPort(cfg.Listen)
+	if err == nil && slices.ContainsFunc(h.list, func(known *host) bool { return strconv.Itoa(int(known.Addr().Port())) == port }) {
+		cfg.Listen = net.JoinHostPort(at, "0") // the port that was asked for is in use by links
+	}
 	for _, s := range settings.Servers {
 		cfg.ICEServers = append(cfg.ICEServers, rtclink.ICEServer(s))
 	}
-	var made *rtclink.Host
-	open := func() (err error) {
+	listen := func() (err error) {
 		made, err = rtclink.Listen(cfg)
 		return err
 	}
 	if h.network.Enter == nil {
-		h.network.Enter = func(f func() error) error { return f() }
+		err = listen()
+	} else {
+		err = h.network.Enter(listen)
 	}
-	if err := h.network.Enter(open); err != nil {
-		return nil, err
-	}
-	h.list = append(h.list, host{settings, made})
-	return made, nil
+	return made, err
 }
 
 // Offer implements viewer.Links.
 func (h *hosts) Offer(s viewer.LinkSettings, events transfer.LinkEvents) (viewer.OfferedLink, transfer.Description, error) {
-	made, err := h.host(s)
+	one, made, err := h.host(s)
 	if err != nil {
 		return nil, transfer.Description{}, err
 	}
-	link, offer, err := made.Offer(events)
+	defer made()
+	link, offer, err := one.Offer(events)
 	if err != nil {
 		return nil, transfer.Description{}, err
 	}
@@ -171,11 +202,12 @@ func (h *hosts) Offer(s viewer.LinkSettings, events transfer.LinkEvents) (viewer
 
 // Answer implements viewer.Links.
 func (h *hosts) Answer(s viewer.LinkSettings, offer transfer.Description, events transfer.LinkEvents) (transfer.Link, transfer.Description, error) {
-	made, err := h.host(s)
+	one, made, err := h.host(s)
 	if err != nil {
 		return nil, transfer.Description{}, err
 	}
-	return made.Answer(offer, events)
+	defer made()
+	return one.Answer(offer, events)
 }
 
 func (h *hosts) close() {

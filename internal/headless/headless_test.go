@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -79,6 +80,43 @@ func TestEverySocketIsOpenedWhereItIsToBe(t *testing.T) {
 	}
 	if _, _, err := h.Offer(viewer.LinkSettings{}, events); err == nil {
 		t.Error("offers after its end")
+	}
+}
+
+// TestNewCredentialsLeaveNoSocketsBehind: each of them gets a socket, and those that no link needs any more are closed. A port that was
+// asked for stays that of the socket that has it.
+func TestNewCredentialsLeaveNoSocketsBehind(t *testing.T) {
+	free, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := free.LocalAddr().String()
+	_ = free.Close()
+	h := &hosts{network: Network{Listen: port}}
+	defer h.close()
+	offer := func(credential string) viewer.OfferedLink {
+		t.Helper()
+		s := viewer.LinkSettings{Servers: []viewer.ICEServer{{URLs: []string{"stun:127.0.0.1:1"}, Username: "u", Credential: credential}}}
+		link, _, err := h.Offer(s, silent{make(chan peer.CloseReason, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return link
+	}
+	kept := offer("first")
+	for i := range 5 {
+		link := offer(strconv.Itoa(i))
+		link.Close(peer.CloseShutdown, nil)
+		<-link.Done()
+	}
+	offer("last")
+	if len(h.list) != 2 || h.list[0].Links() != 1 || h.list[0].Addr().String() != port {
+		t.Errorf("%d sockets for two links, the first at %s", len(h.list), h.list[0].Addr())
+	}
+	select {
+	case <-kept.Done():
+		t.Error("a link has ended because its credentials are old")
+	default:
 	}
 }
 

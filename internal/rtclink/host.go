@@ -178,6 +178,13 @@ func (h *Host) adopt(l *Link) bool {
 	return !h.closed
 }
 
+// Links is how many links there are, opening ones included.
+func (h *Host) Links() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.links)
+}
+
 // forget takes out a link that has ended.
 func (h *Host) forget(l *Link) {
 	h.mu.Lock()
