@@ -22,9 +22,12 @@ export function createCounts(leeway: Pick<Leeway, 'stats'>): () => Counts {
   const counts: Counts = { taken: 0, given: 0, served: 0 };
   return () => {
     for (const { manifest, title, totals } of leeway.stats().titles) {
-      const key = `${manifest}\n${title}`;
+      const nameless = `${manifest}\n`;
+      const key = nameless + (title ?? '');
       const now = of(totals);
-      const before = seen.get(key);
+      // It gets its name from the tracker, and has had bytes by then.
+      const before = seen.get(nameless) ?? seen.get(key);
+      seen.delete(nameless);
       for (const name of ['taken', 'given', 'served'] as const) {
         const was = before?.[name] ?? 0;
         // Less than before: the title was opened anew.

@@ -69,6 +69,23 @@ it('counts what viewers and servers sent, also of titles that ended or were open
   expect(count()).toEqual({ taken: 119 + 3, given: 38 + 4, served: 28 + 9 });
 });
 
+it('counts once what came before the tracker named the title', () => {
+  const title = (origin: number, name?: string) => ({
+    manifest: 'a',
+    ...(name && { title: name }),
+    totals: { bytes: { origin, seed: 0, peer: 0, peer_relay: 0, seed_relay: 0 }, uploaded: { direct: 0, relay: 0 } },
+  });
+  let titles = [title(100)];
+  const count = createCounts({ stats: () => ({ titles }) } as unknown as Leeway);
+  expect(count().served).toBe(100);
+  titles = [title(150, 'film')];
+  expect(count().served).toBe(150);
+  titles = [title(40)]; // opened anew
+  expect(count().served).toBe(190);
+  titles = [title(60, 'film')];
+  expect(count().served).toBe(210);
+});
+
 describe('a recording of the schedule', () => {
   it.each(['recorded-go.jsonl', 'recorded-ts.jsonl'])('%s has all that is shown', (name) => {
     const steps = readRecording(readFileSync(new URL(`../../../../spec/vectors/${name}`, import.meta.url), 'utf8'));
