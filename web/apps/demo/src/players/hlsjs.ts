@@ -18,6 +18,8 @@ export const start: Start = (video, src, options, listener) => {
     ...(options.level === undefined ? {} : { startLevel: options.level }),
   });
   let shown = -1;
+  /** Where the media failed last, seconds. */
+  let failedAt: number | undefined;
   hls.on(Events.MANIFEST_PARSED, () => {
     if (options.level !== undefined) hls.currentLevel = Math.min(options.level, hls.levels.length - 1);
     // A refusal (autoplay policy) leaves the controls on screen; nothing else to do.
@@ -41,7 +43,9 @@ export const start: Start = (video, src, options, listener) => {
   });
   hls.on(Events.ERROR, (_, data: ErrorData) => {
     if (!data.fatal) return;
-    if (data.type === Hls.ErrorTypes.MEDIA_ERROR) {
+    // What fails twice at one place does not play; of a film whose codecs the browser lacks hls.js has no levels.
+    if (data.type === Hls.ErrorTypes.MEDIA_ERROR && hls.levels.length > 0 && video.currentTime !== failedAt) {
+      failedAt = video.currentTime;
       hls.recoverMediaError();
       return;
     }
