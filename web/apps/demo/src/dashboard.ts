@@ -102,7 +102,7 @@ export class Dashboard {
   private look(now: number, hidden: boolean): void {
     const { delivery, player, viewer } = this.parts;
     const view = delivery.view();
-    if (view.script !== 'present') view.bytes.origin = player.segments.reduce((sum, s) => sum + s.bytes, 0);
+    if (view.script !== 'present') view.bytes.origin = player.received;
     const rated = this.rate(view, now);
     const others = this.neighbors.list(now);
     if (now - this.toldAt >= 950) {

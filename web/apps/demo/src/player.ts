@@ -25,6 +25,8 @@ const shortestStallMs = 100;
 export class Player {
   readonly video: HTMLVideoElement;
   readonly segments: PlayedSegment[] = [];
+  /** Bytes of all segments, those of a live stream included that the page has forgotten. */
+  received = 0;
   /** Fatal error of the player as a sentence, or undefined. */
   failure: string | undefined;
   onSegment: ((segment: PlayedSegment) => void) | undefined;
@@ -53,6 +55,7 @@ export class Player {
     this.driver = start(this.video, src, options, {
       segment: (segment) => {
         this.segments.push(segment);
+        this.received += segment.bytes;
         this.onSegment?.(segment);
       },
       switched: () => {
