@@ -1,5 +1,5 @@
 import type { Leeway } from '@leeway/core';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { FakeMedia, fakeLeeway, TestClock } from '../../hlsjs/src/testing.ts';
 import { attachShaka, attachShakaClass } from './attach.ts';
 import { isShaka, type ShakaPlayer } from './shaka.ts';
@@ -52,6 +52,31 @@ describe('attaching', () => {
     // What Shaka had registered itself, as it had.
     const { HttpFetchPlugin, NetworkingEngine: engine } = shaka.net;
     expect(register).toHaveBeenLastCalledWith('https', HttpFetchPlugin.parse, engine.PluginPriority.PREFERRED, true);
+  });
+
+  test.each([
+    'before',
+    'after',
+  ])("a page's own plug-in that was there %s the player was attached stays", async (when) => {
+    const { leeway, player, opened, request } = setUp();
+    const origin = await startOrigin();
+    const { parse } = shaka.net.HttpFetchPlugin;
+    const { APPLICATION, PREFERRED } = NetworkingEngine.PluginPriority;
+    const own = vi.fn(parse);
+    const register = () => NetworkingEngine.registerScheme('http', own, APPLICATION, true);
+    onTestFinished(() => {
+      NetworkingEngine.unregisterScheme('http');
+      NetworkingEngine.registerScheme('http', parse, PREFERRED, true);
+    });
+    if (when === 'before') register();
+    detach = attachShaka(leeway, shaka, player);
+    if (when === 'after') register();
+    player.load(manifest);
+    const { stream, segments } = newStream(origin.url('/'), 3);
+    await request(SEGMENT, origin.url('/0.ts'), { stream, segment: segments[0] });
+    detach();
+    await request(SEGMENT, origin.url('/1.ts'), { stream, segment: segments[1] });
+    expect([own.mock.calls.length, opened[0]!.request]).toEqual([2, undefined]);
   });
 
   test('leaves manifests, captions and other players alone', async () => {

@@ -26,18 +26,17 @@ const asks = new WeakMap<ShakaRequest, Asked>();
 const users = new WeakMap<ShakaLike, number>();
 const schemes = ['http', 'https'];
 
-/** Has the plug-in there while a player needs it; afterwards Shaka's own is back. */
+/** Has the plug-in in place of Shaka's own while a player needs it. A page's own plug-in has a higher priority, and stays. */
 function use(shaka: ShakaLike, leeway: Leeway, change: 1 | -1): void {
   const count = (users.get(shaka) ?? 0) + change;
   users.set(shaka, count);
   const { NetworkingEngine } = shaka.net;
-  const { APPLICATION, PREFERRED } = NetworkingEngine.PluginPriority;
+  const { PREFERRED } = NetworkingEngine.PluginPriority;
   for (const scheme of schemes) {
     if (change > 0 && count === 1) {
       const plugin = createPlugin(shaka, leeway.clock, (request) => asks.get(request));
-      NetworkingEngine.registerScheme(scheme, plugin, APPLICATION, false);
+      NetworkingEngine.registerScheme(scheme, plugin, PREFERRED, false);
     } else if (count === 0) {
-      NetworkingEngine.unregisterScheme(scheme);
       NetworkingEngine.registerScheme(scheme, ownPlugin(shaka), PREFERRED, true);
     }
   }

@@ -120,9 +120,8 @@ export interface ShakaLike extends ShakaNamespace {
   readonly net: {
     readonly NetworkingEngine: {
       readonly RequestType: { readonly SEGMENT: number };
-      readonly PluginPriority: { readonly PREFERRED: number; readonly APPLICATION: number };
+      readonly PluginPriority: { readonly PREFERRED: number };
       registerScheme(scheme: string, plugin: SchemePlugin, priority: number, progress: boolean): void;
-      unregisterScheme(scheme: string): void;
     };
     readonly HttpFetchPlugin: HttpPlugin;
     readonly HttpXHRPlugin?: HttpPlugin;

@@ -27,6 +27,8 @@ type Real = ShakaLike & {
   Player: new () => RealPlayer;
   net: {
     NetworkingEngine: {
+      readonly PluginPriority: { readonly APPLICATION: number };
+      unregisterScheme(scheme: string): void;
       new (progress: (ms: number, bytes: number) => void): RealEngine;
       makeRequest(uris: string[], retry: object): ShakaRequest;
       defaultRetryParameters(): object;
