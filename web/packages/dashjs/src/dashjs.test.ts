@@ -35,6 +35,7 @@ class FakePlayer {
   settings = {
     streaming: {
       cacheLoadThresholds: { video: 10, audio: 5 },
+      fragmentRequestProgressTimeout: -1,
       abr: {
         autoSwitchBitrate: { video: true },
         throughput: { useResourceTimingApi: true, useNetworkInformationApi: { xhr: true } },
@@ -275,6 +276,38 @@ describe('a player', () => {
     expect(beside).toEqual([[400, undefined]]);
     // A part is not all of what comes.
     expect(asked((loader) => send(loader, 400), { first: 0, last: 499 })).toEqual([]);
+  });
+
+  test('ends what the origin sends after a pause as long as its settings say, and lets peers have one', async () => {
+    const { clock, player, opened, attach } = setUp();
+    attach();
+    player.settings.streaming.fragmentRequestProgressTimeout = 5_000;
+    const byPeers = player.ask();
+    opened[0]!.progress(400, 1_000);
+    // dash.js ends a request of which it hears nothing for so long after it heard of it once.
+    const heard = byPeers.customData.onprogress.mock.calls;
+    for (let n = 1; n < 4; n++) {
+      await clock.advance(4_999);
+      expect(heard[n]?.[0]).toMatchObject({ loaded: 400, noTrace: true });
+    }
+    opened[0]!.resolve({ data: new ArrayBuffer(1_000), source: 'peer', bytes: bytes(0, 1_000) });
+    await settle();
+    expect([byPeers.customData.onloadend.mock.calls.length, clock.timers.size]).toEqual([1, 0]);
+
+    const byOrigin = player.ask();
+    opened[0]!.fromOrigin();
+    const loader = FakeLoader.made.at(-1)!;
+    loader.request.customData.onprogress?.({ loaded: 400, total: 1_000, lengthComputable: true });
+    await clock.advance(4_999);
+    expect(loader.aborted).toBe(0);
+    await clock.advance(1);
+    expect([loader.aborted, byOrigin.customData.onloadend.mock.calls.length, clock.timers.size]).toEqual([1, 1, 0]);
+    expect(byOrigin.response).toMatchObject({ status: 0, data: null });
+    // As it hears of one it may let go of it.
+    const left = player.ask();
+    left.customData.onprogress.mockImplementation(() => left.customData.abort!());
+    opened[0]!.progress(400, 1_000);
+    expect(clock.timers.size).toBe(0);
   });
 
   test('lets go of a segment, and ends one that takes too long', () => {

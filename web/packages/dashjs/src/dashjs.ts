@@ -108,6 +108,8 @@ export interface PlayerLike extends DashPlayer {
     streaming: {
       /** Milliseconds; what comes within them is taken for the browser's cache. */
       cacheLoadThresholds?: Record<string, number>;
+      /** Milliseconds between two looks at what comes; not above 0: without end. */
+      fragmentRequestProgressTimeout?: number;
       abr: {
         autoSwitchBitrate: Record<string, boolean>;
         throughput: { useResourceTimingApi: boolean; useNetworkInformationApi: { xhr: boolean } };

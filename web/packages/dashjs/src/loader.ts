@@ -64,10 +64,13 @@ export function requestFor(
   return shared;
 }
 
+/** How long a pause of what comes may be; 0: as long as it likes. */
+const pauseMs = (player: PlayerLike) => player.getSettings().streaming.fragmentRequestProgressTimeout ?? 0;
+
 /** One fetch from the origin, by a loader of dash.js's own. Rejects with what the response has. */
 function fetchOrigin(
+  { player, clock }: LoaderContext,
   plain: MakeLoader,
-  clock: Clock,
   request: CommonRequest,
   signal: AbortSignal,
   onProgress: (loaded: number, total: number) => void,
@@ -76,7 +79,9 @@ function fetchOrigin(
     const loader = plain();
     const response: CommonResponse = {};
     const timing = createTiming(clock);
+    let timer = 0;
     const abort = () => {
+      clock.clearTimer(timer);
       loader.abort();
       reject(response);
     };
@@ -85,10 +90,14 @@ function fetchOrigin(
     const customData: CommonRequest['customData'] = {
       ...request.customData,
       onprogress({ loaded, total }) {
+        clock.clearTimer(timer);
+        const ms = pauseMs(player);
+        if (ms > 0) timer = clock.setTimer(abort, ms);
         timing.saw(loaded);
         onProgress(loaded, total);
       },
       onloadend() {
+        clock.clearTimer(timer);
         const { status = 0, url = request.url, headers = {}, data } = response;
         if (status < 200 || status > 299 || !data) return reject(response);
         const transferMs = timing.ms(data.byteLength);
@@ -124,11 +133,20 @@ function age(player: PlayerLike, request: FragmentRequest): void {
 
 /**
  * Tells dash.js how far a segment is: it abandons one by the traces that this leaves. Beside peers the origin would look slower than the
- * line is, so there are traces as long as it alone sends.
+ * line is, so there are traces as long as it alone sends. dash.js would take a pause for a failure, though peers may have one, and ask for
+ * the segment once more beside this: so it is told again meanwhile. `fetchOrigin` ends a pause of the origin.
  */
-function createProgress({ customData }: CommonRequest) {
+function createProgress({ player, clock }: LoaderContext, { customData }: CommonRequest) {
   let own = false;
   let others = false;
+  let timer = 0;
+  const say = (loaded: number, total: number, noTrace: boolean) => {
+    clock.clearTimer(timer);
+    const ms = pauseMs(player);
+    if (ms > 0) timer = clock.setTimer(() => say(loaded, total, true), ms / 2);
+    // Last: dash.js may abandon the segment by it.
+    customData.onprogress?.({ loaded, total, lengthComputable: true, noTrace });
+  };
   return {
     /** Of a fetch of the whole from the origin. */
     origin: (onProgress: (loaded: number, total: number) => void) => (loaded: number, total: number) => {
@@ -138,36 +156,42 @@ function createProgress({ customData }: CommonRequest) {
     },
     tell(loaded: number, total: number) {
       others ||= !own;
-      customData.onprogress?.({ loaded, total, lengthComputable: true, noTrace: others });
+      say(loaded, total, others);
     },
+    stop: () => clock.clearTimer(timer),
   };
 }
 
 /** Has the core load a segment, and dash.js told. False: it is none that can be shared. */
 function share(
-  { player, clock, urlOf }: LoaderContext,
+  context: LoaderContext,
   playback: Playback,
   plain: MakeLoader,
   request: CommonRequest,
   response: CommonResponse,
 ): boolean {
+  const { player, clock, urlOf } = context;
   const { customData } = request;
   let last: (OriginResult & { response: CommonResponse }) | undefined;
-  const progress = createProgress(request);
+  const progress = createProgress(context, request);
   const plainUrl = urlOf(customData.request);
   const wanted = requestFor(player, playback.manifest, request, plainUrl, async (signal, onProgress, part) => {
     const headers = part ? { ...request.headers, Range: `bytes=${part.first}-${part.last}` } : request.headers;
     const moved = part ? onProgress : progress.origin(onProgress);
-    last = await fetchOrigin(plain, clock, { ...request, headers }, signal, moved);
+    last = await fetchOrigin(context, plain, { ...request, headers }, signal, moved);
     return last;
   });
   if (!wanted) return false;
   const { Range, ...headers } = request.headers;
-  wanted.beside = (url, ...how) => fetchOrigin(plain, clock, { ...request, url, headers }, ...how);
+  wanted.beside = (url, ...how) => fetchOrigin(context, plain, { ...request, url, headers }, ...how);
   let over = false;
-  const end = (answer: CommonResponse) => {
+  const close = () => {
     over = true;
     clock.clearTimer(timer);
+    progress.stop();
+  };
+  const end = (answer: CommonResponse) => {
+    close();
     Object.assign(response, answer);
     customData.onloadend?.();
   };
@@ -184,8 +208,7 @@ function share(
     : 0;
   customData.abort = () => {
     if (over) return;
-    over = true;
-    clock.clearTimer(timer);
+    close();
     loading.abort();
     customData.onabort?.();
   };
