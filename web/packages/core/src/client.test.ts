@@ -340,6 +340,14 @@ describe('what is kept on the disk', () => {
     expect(loads.cleared).toBe(cleared);
   });
 
+  test('is deleted also before the tracker has said what the site lets pages keep', async () => {
+    const { leeway, loads } = setUp();
+    leeway.start();
+    leeway.consent(false);
+    await settle();
+    expect(loads.cleared).toBe(1);
+  });
+
   test('is deleted when the page says so; what fails is said and not thrown', async () => {
     const { leeway, loads, codes } = setUp();
     await leeway.clear();

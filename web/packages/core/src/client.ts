@@ -313,7 +313,8 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       if (consented === given || state === 'stopped') return;
       consented = given;
       if (!given) {
-        if (welcome?.policy.disk_bytes) void client.clear();
+        // Before the welcome it is not known whether the site lets pages keep something.
+        if (!welcome || welcome.policy.disk_bytes) void client.clear();
         end();
         setState('idle');
       } else if (started) client.start();
