@@ -270,10 +270,10 @@ func (l *links) answer(m *signal.Signal) {
 	// Both offered: the offer of the lower peer ID stands, on both sides.
 	ours := known != nil && known.state == linkOpening && known.offered && slices.Compare(l.terms.self[:], m.From[:]) < 0
 	switch {
-	case l.stopped || m.From == l.terms.self || l.terms.role == "" || l.terms.role == "off" || l.avoided.left(m.From) > silentTime:
+	case l.avoided.left(m.From) > silentTime:
 		refuse("refused")
 		return
-	case ours || l.avoided.holds(m.From): // at another time it may be
+	case l.stopped || m.From == l.terms.self || l.terms.role == "" || l.terms.role == "off" || ours || l.avoided.holds(m.From): // at another time it may be
 		refuse("busy")
 		return
 	}

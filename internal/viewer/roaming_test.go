@@ -302,14 +302,18 @@ func (r *refusals) signalTo(to, link signal.ID, m signal.Signal) {
 func TestOnlyABannedPeerIsRefused(t *testing.T) {
 	s := roaming(t)
 	l := s.viewers[0].title.links
-	for want, avoid := range map[string]time.Duration{"busy": silentTime, "refused": forever} {
+	for i, c := range []struct {
+		want, role string
+		avoid      time.Duration
+	}{{"busy", "full", silentTime}, {"refused", "full", forever}, {"busy", "off", 0}} {
 		said := &refusals{linkEvents: l.events}
 		l.events = said
-		from := signal.ID{9, byte(len(want))}
-		l.avoid(from, avoid)
+		from := signal.ID{9, byte(i)}
+		l.terms.role = c.role
+		l.avoid(from, c.avoid)
 		l.signal(&signal.Signal{Swarm: swarmID, From: from, Link: signal.ID{1}, Kind: "offer", SDP: "v=0", Plan: &signal.Plan{V: 1, Data: 1, Message: 16384}})
-		if len(said.reasons) != 1 || said.reasons[0] != want {
-			t.Errorf("%v for a peer that is left alone for %v", said.reasons, avoid)
+		if len(said.reasons) != 1 || said.reasons[0] != c.want {
+			t.Errorf("%v for a peer that is left alone for %v, by a viewer that is %s", said.reasons, c.avoid, c.role)
 		}
 	}
 }

@@ -207,7 +207,7 @@ describe('links', () => {
     links.signal(from(peerB, 'l', { kind: 'offer', sdp: description, plan }));
     await settle();
     expect(connections).toHaveLength(0);
-    expect(signals()).toMatchObject([{ kind: 'fail', reason: 'busy' }]);
+    expect(signals()).toMatchObject([{ kind: 'fail', reason: 'refused' }]);
   });
 
   test('relay-only shows no address to viewers, and the policy can forbid relays', () => {

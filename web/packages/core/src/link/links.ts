@@ -214,8 +214,8 @@ export function createLinks(o: LinksOptions): Links {
       // Both offered: the offer of the lower peer ID stands, on both sides.
       (known?.offered && known.link.state === 'opening' && s.self < hex)
     ) {
-      // At another time it may be; a refused peer is not met again.
-      refuse('busy');
+      // Trackers do not introduce a pair again of which one has refused the other. All but a banned peer may come later.
+      refuse(avoided.get(hex) === Number.POSITIVE_INFINITY ? 'refused' : 'busy');
       return;
     }
     avoid(hex, offersMs);

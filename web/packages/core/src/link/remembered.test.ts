@@ -66,10 +66,13 @@ describe('a peer that is not linked again', () => {
     const [avoided] = [...kept];
     // The banned one, the silent one, and the one that has offered within two seconds.
     expect(avoided!.size).toBe(4);
-    for (const peer of [peerB, peerA]) {
+    for (const [peer, reason] of [
+      [peerB, 'refused'],
+      [peerA, 'busy'],
+    ] as const) {
       s.links.signal(offer(peer, `again ${peer}`));
       await settle();
-      expect(last(s)).toMatchObject({ to: peer, kind: 'fail', reason: 'busy' });
+      expect(last(s)).toMatchObject({ to: peer, kind: 'fail', reason });
     }
     s.links.stop();
   });
@@ -94,6 +97,6 @@ describe('a peer that is not linked again', () => {
     await s.clock.advance(3_600_000);
     s.links.signal(offer(peerA, 'l2'));
     await settle();
-    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'busy' });
+    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'refused' });
   });
 });
