@@ -323,6 +323,26 @@ test('the packed script loads the part for files where a page fetches one, and f
   expect(page.elements).toHaveLength(3);
 }, 60_000);
 
+test('players are let go where there is no peer delivery, and found once more when consent is given anew', async () => {
+  const page = new Page();
+  delete page.window.RTCPeerConnection;
+  const { script } = await built;
+  runInNewContext(script.code, page.window);
+  const Hls = page.hls();
+  const { trigger } = Hls.prototype;
+  page.window.Hls = Hls;
+  const leeway = page.window.leeway as { state: string; consent(given: boolean): void };
+  const found = () => [leeway.state, Hls.prototype.trigger !== trigger];
+  expect(found()).toEqual(['idle', true]);
+  page.timers.shift()!.f();
+  expect(found()).toEqual(['off', false]);
+  leeway.consent(false);
+  expect(found()).toEqual(['idle', true]);
+  // There still is none.
+  leeway.consent(true);
+  expect(found()).toEqual(['off', false]);
+}, 60_000);
+
 test('a page that does not reach the tracker is told whether its origin may', async () => {
   const page = new Page();
   const said: unknown[] = [];

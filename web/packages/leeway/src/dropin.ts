@@ -62,6 +62,7 @@ function run(): void {
   let hooks: Hook[] = [];
   /** The page has files, so it needs no player. */
   let files = false;
+  let before = leeway.state;
   /** The tracker has taken this page, so its origin is not what keeps it away. */
   let taken = false;
   leeway.on('notice', ({ code, message, hint }) => {
@@ -76,14 +77,20 @@ function run(): void {
     taken ||= state === 'ready';
     // Without peer delivery the player gets its own loader back, as if this script were not there.
     if (state === 'stopped' || state === 'off') for (const hook of hooks) hook.undo();
+    // Consent that is given once more may bring it.
+    if (before === 'off' && state === 'idle') find();
+    before = state;
   });
   const { badge, debug } = options;
   if (debug) more().then(({ logEvents }) => logEvents(leeway, log), log);
   window.leeway = leeway;
   const scope = window as unknown as Record<string, unknown>;
-  hooks = Object.entries(players).map(([name, take]) =>
-    hook(leeway, scope, name, (value) => take(leeway, value, load)),
-  );
+  const find = () => {
+    hooks = Object.entries(players).map(([name, take]) =>
+      hook(leeway, scope, name, (value) => take(leeway, value, load)),
+    );
+  };
+  find();
   // After the page's own scripts: they start the player, and listen to what is said.
   setTimeout(() => leeway.start());
 
