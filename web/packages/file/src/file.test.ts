@@ -45,7 +45,7 @@ describe('a file', () => {
     expect(same(await bytes(response), long)).toBe(true);
     expect(page.requests.map(({ range }) => range)).toEqual(virtualRanges(long.length));
     expect(page.requests[0]!.upcoming.map(({ range }) => range)).toEqual(virtualRanges(long.length).slice(1));
-    expect(origin.asked[0]).toBe('HEAD all');
+    expect(origin.asked[0]).toBe('HEAD bytes=0-');
     expect(page.log).toEqual(['open', 'paused']);
   });
 
@@ -55,10 +55,19 @@ describe('a file', () => {
     expect(page.requests.map(({ range }) => range)).toEqual([undefined]);
   });
 
+  it.each([
+    ['short', short],
+    ['long', long],
+  ])('that is %s comes as it is from an origin that packs what it may', async (_, data) => {
+    Object.assign(origin.file, { data, packs: 'unasked' });
+    expect(same(await bytes(await fetched()), data)).toBe(true);
+    expect(page.requests.length).toBe(partsOf(data.length, { first: 0, last: data.length - 1 })!.length);
+  });
+
   it('comes from peers under certificates of the version that the origin has', async () => {
     page.load = byPeers(long, '"1"');
     expect(same(await bytes(await fetched()), long)).toBe(true);
-    expect(origin.asked).toEqual(['HEAD all']);
+    expect(origin.asked).toEqual(['HEAD bytes=0-']);
   });
 
   it('is fetched as it is read, two parts ahead at most', async () => {
@@ -163,6 +172,12 @@ describe('without the swarm', () => {
       'the origin tells no version',
       () => {
         origin.file.etag = undefined;
+      },
+    ],
+    [
+      'the origin packs it, and says the length of that',
+      () => {
+        origin.file.packs = 'always';
       },
     ],
   ])('a file comes by one request where %s', async (_, set) => {
@@ -288,5 +303,6 @@ describe('a version', () => {
   it('is unknown without a length or a mark', () => {
     expect(versionOf(new Headers({ 'content-length': '10' }))).toBeUndefined();
     expect(versionOf(new Headers({ etag: '"a"' }))).toBeUndefined();
+    expect(versionOf(new Headers({ etag: '"a"', 'content-length': '10', 'content-encoding': 'br' }))).toBeUndefined();
   });
 });

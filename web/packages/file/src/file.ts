@@ -36,7 +36,9 @@ export async function fetchFile(leeway: Leeway, url: string, options: FileOption
   const ask = asker(href, request);
   const playback = leeway.open(href, { file: true });
   try {
-    const head = playback.active ? await ask({ method: 'HEAD', signal }).catch(() => undefined) : undefined;
+    const head = playback.active
+      ? await ask({ method: 'HEAD', signal, headers: rangeHeader({ first: 0 }) }).catch(() => undefined)
+      : undefined;
     signal?.throwIfAborted();
     const version = head?.ok ? versionOf(head.headers) : undefined;
     const asked = { first, last: Math.min(last, (version?.length ?? 0) - 1) };

@@ -21,7 +21,10 @@ export function asker(url: string, request: RequestInit = {}): Ask {
   };
 }
 
-/** One segment of the file, or a part of one. `length` is what it has to have; `range` is left out for the whole file. */
+/**
+ * One segment of the file, or a part of one. `length` is what it has to have; `range` is left out for the whole file. That is asked for by
+ * a range, too: for one, browsers ask for bytes that are not packed, which have another `ETag` than packed ones.
+ */
 export async function fetchPart(
   ask: Ask,
   length: number,
@@ -29,10 +32,9 @@ export async function fetchPart(
   signal: AbortSignal,
   onProgress: (loaded: number, total: number) => void,
 ): Promise<OriginResult & { headers: Headers }> {
-  const response = await ask({ signal, headers: range && rangeHeader(range) });
+  const response = await ask({ signal, headers: rangeHeader(range ?? { first: 0 }) });
   const { status, url, headers, body } = response;
-  const wanted = range ? 206 : 200;
-  if (status !== wanted || !body) {
+  if (!(range ? status === 206 : response.ok) || !body) {
     void body?.cancel();
     if (range && (response.ok || status === 416)) throw new NoRanges(`The origin answered a range with ${status}.`);
     throw new TypeError(`The origin answered ${status}.`);

@@ -2,6 +2,7 @@
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import type { Leeway, Playback, SegmentRequest, SegmentResult } from '@leeway/core';
 
 export interface FileOrigin {
@@ -17,6 +18,8 @@ export interface FileOrigin {
     length: boolean;
     status?: number;
     cache?: string;
+    /** Packs what it sends: unless it is asked not to, or whatever it is asked. */
+    packs?: 'unasked' | 'always';
   };
   stop(): Promise<void>;
 }
@@ -27,7 +30,8 @@ export async function startOrigin(data: Uint8Array): Promise<FileOrigin> {
   const server: Server = createServer((request, response) => {
     const range = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '');
     asked.push(`${request.method} ${request.headers.range ?? 'all'}`);
-    if (file.etag) response.setHeader('etag', file.etag);
+    const packed = file.packs && (file.packs === 'always' || request.headers['accept-encoding'] !== 'identity');
+    if (file.etag) response.setHeader('etag', packed ? `W/${file.etag}` : file.etag);
     if (file.modified) response.setHeader('last-modified', file.modified);
     if (file.cache) response.setHeader('cache-control', file.cache);
     response.setHeader('content-type', 'application/x-test');
@@ -38,6 +42,10 @@ export async function startOrigin(data: Uint8Array): Promise<FileOrigin> {
       response.setHeader('content-range', `bytes ${range[1]}-${last}/${body.length}`);
       body = body.subarray(Number(range[1]), last + 1);
       response.statusCode = 206;
+    }
+    if (packed) {
+      response.setHeader('content-encoding', 'gzip');
+      body = gzipSync(body);
     }
     if (file.length) response.setHeader('content-length', body.length);
     response.end(request.method === 'HEAD' ? undefined : body);

@@ -15,7 +15,8 @@ const marks = (headers: Headers) => [headers.get('etag'), headers.get('last-modi
 export function versionOf(headers: Headers): Version | undefined {
   const length = Number(headers.get('content-length'));
   const [etag, modified] = marks(headers);
-  if (!(length > 0) || !(etag || modified)) return undefined;
+  // The length of a packed answer is that of the packed bytes, and the browser hands on the others.
+  if (!(length > 0) || headers.get('content-encoding') || !(etag || modified)) return undefined;
   /** An ETag that the page may not read, by the first certificate. */
   let learned: string | undefined;
   return {
