@@ -80,8 +80,8 @@ func (r *rendition) follow() {
 	defer ticks.Stop()
 	for failures := 0; r.ctx.Err() == nil; {
 		began := r.sharing.all.now()
-		loaded := make(chan error, 1)
-		if !r.sharing.all.tasks.begin(func() { loaded <- r.load() }) {
+		loaded, waits := make(chan error, 1), failures == 0
+		if !r.sharing.all.tasks.begin(func() { loaded <- r.load(waits) }) {
 			return
 		}
 		err := r.await(loaded, ticks)
@@ -131,8 +131,9 @@ func (r *rendition) rest(pause time.Duration, ticks *time.Ticker) {
 	}
 }
 
-// load asks for the playlist with the next part in it, and certifies what is new.
-func (r *rendition) load() error {
+// load asks for the playlist, and certifies what is new. It waits for the next part to be in it, unless a load before has failed: an origin
+// refuses to wait for a part that is far ahead, which one is whose packager has begun anew, with lower numbers.
+func (r *rendition) load(waits bool) error {
 	v := r.sharing.payer(r.id)
 	if v == nil {
 		return &unpaidError{tollSession}
@@ -142,7 +143,7 @@ func (r *rendition) load() error {
 		return errors.New("there is no room for the playlists of the title")
 	}
 	path, within := r.path, leastWait
-	if r.known != nil {
+	if waits && r.known != nil {
 		sign := "?"
 		if strings.Contains(path, "?") {
 			sign = "&"
