@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -71,4 +73,25 @@ func TestPushedPiecesGoOutUnderTheController(t *testing.T) {
 			t.Error("other bytes than were pushed")
 		}
 	})
+}
+
+// TestNothingIsPushedBesideTheCap, which the controller keeps: the peer does not speak of acks.
+func TestNothingIsPushedBesideTheCap(t *testing.T) {
+	lost := 0
+	b := newBench(func(c *UploadConfig) {
+		c.Pushed = func(sent bool) {
+			if !sent {
+				lost++
+			}
+		}
+	})
+	b.u.Background = background.NewSender(ledbat.Config{}, b.u.now)
+	for i, kbps := range []int64{1000, 0} {
+		b.u.Background.Cap(kbps)
+		b.up.Push(peer.PushedID(1, i), content[:peer.PieceSize])
+		b.work(10)
+		if sent := len(b.link.sentIDs()); lost != 1 || sent != i {
+			t.Errorf("under a cap of %d kbit/s %d pieces were sent, and %d given up", kbps, sent, lost)
+		}
+	}
 }

@@ -164,8 +164,7 @@ func (up *Upload) Request(m peer.Request) error {
 	u := up.u
 	now := u.now()
 	u.mu.Lock()
-	unpaced := up.back == nil // its requests go out without the controller, which keeps the cap
-	if unpaced && u.Background != nil && u.Background.IsCapped() || m.Lane == peer.Background && (unpaced || !up.cfg.Background) {
+	if up.evades() || m.Lane == peer.Background && (up.back == nil || !up.cfg.Background) {
 		u.mu.Unlock()
 		up.reject(peer.RejectLaneOff, ids(m.Requests))
 		return nil
@@ -192,11 +191,21 @@ func (up *Upload) Request(m peer.Request) error {
 	return nil
 }
 
-// Push queues a piece that was not asked for, in the foreground: it is charged and sent as one that was. The ID is one of peer.PushedID.
-// The owner bounds how many wait.
+// evades says whether what is sent over the link would go out without the controller, which keeps the cap, though there is one. Under mu.
+func (up *Upload) evades() bool {
+	return up.back == nil && up.u.Background != nil && up.u.Background.IsCapped()
+}
+
+// Push queues a piece that was not asked for, in the foreground: it is charged and sent as one that was, or given up where a request would
+// be rejected. The ID is one of peer.PushedID. The owner bounds how many wait.
 func (up *Upload) Push(id uint32, data []byte) {
 	u := up.u
 	u.mu.Lock()
+	if up.evades() {
+		u.mu.Unlock()
+		up.cfg.Pushed(false)
+		return
+	}
 	up.press()
 	up.lanes[peer.Foreground] = append(up.lanes[peer.Foreground], queued{id: id, lane: peer.Foreground, at: u.now(), pushed: data})
 	u.mu.Unlock()
