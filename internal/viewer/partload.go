@@ -100,10 +100,13 @@ func (p listedPart) length() int {
 	return int(p.Last - p.First + 1)
 }
 
-// follow follows the stream of a track.
+// follow follows the stream of a track: anew if the site, or the line, lets the viewer send more or less than before.
 func (s *streams) follow(r request) *followed {
-	f := s.tracks[r.track]
-	if f != nil && f.playlist == r.playlist {
+	f, takes := s.tracks[r.track], 0
+	if s.uploads() {
+		takes = slots(s.capped(), r.bitrate)
+	}
+	if f != nil && f.playlist == r.playlist && f.slots == takes {
 		return f
 	}
 	id, ok := s.segments.id(Reference{URL: r.playlist})
@@ -116,11 +119,8 @@ func (s *streams) follow(r request) *followed {
 		for _, one := range r.parts {
 			long = max(long, one.Duration)
 		}
-		set := parts.Settings{Part: long.Microseconds()}
-		if s.uploads() {
-			set.Slots = slots(s.capped(), r.bitrate)
-		}
-		f = &followed{playlist: r.playlist, id: id, sources: map[uint32]map[int]Source{}, differs: map[uint32]bool{}}
+		set := parts.Settings{Slots: takes, Part: long.Microseconds()}
+		f = &followed{playlist: r.playlist, id: id, slots: takes, sources: map[uint32]map[int]Source{}, differs: map[uint32]bool{}}
 		f.stream = n.Follow(now, id, set)
 		s.tracks[r.track] = f
 	})

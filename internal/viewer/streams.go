@@ -39,6 +39,7 @@ type followed struct {
 	playlist string
 	stream   *parts.Stream
 	id       segment.ID
+	slots    int                       // children that the node takes in it
 	sources  map[uint32]map[int]Source // of verified pieces that peers sent, by turn
 	load     *partLoad                 // that the player waits for; nil: for none
 	differs  map[uint32]bool           // turns of which the origin has sent something else than was signed

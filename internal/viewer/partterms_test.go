@@ -1,0 +1,40 @@
+package viewer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/parts"
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// TestAViewerThatMaySendLessTakesFewerChildren: what its site, or its line, lets it send has changed since it followed the stream.
+func TestAViewerThatMaySendLessTakesFewerChildren(t *testing.T) {
+	for name, change := range map[string]func(*partRig){
+		"it sends nothing any more":        func(r *partRig) { r.rig.uploads = false },
+		"it sends less than a stripe does": func(r *partRig) { r.pacing.cap(400) },
+	} {
+		r, data := newPartRig(t), media(5)
+		child := r.speaker(2, schedule.Viewer)
+		r.fed(data)
+		child.says(peer.Follow{Stream: r.stream, On: true})
+		for stripe := range peer.Stripes {
+			child.says(peer.Subscribe{Stream: r.stream, Stripe: uint8(stripe), Slots: 1})
+		}
+		r.plays(2, time.Second)
+		if n := len(of[peer.End](child)); n > 0 {
+			t.Fatalf("%d subscriptions are over", n)
+		}
+		change(r)
+		r.plays(3, time.Second)
+		if n := len(of[peer.End](child)); n != peer.Stripes {
+			t.Errorf("%s: %d subscriptions are over", name, n)
+		}
+		r.seed.says(peer.Place{Stream: r.stream, Room: 2, Least: 255, Path: []parts.ID{{15: 3}}})
+		r.w.run(2 * parts.DecideEvery * time.Microsecond)
+		if said := of[peer.Subscribe](r.seed); len(said) != peer.Stripes+1 || said[peer.Stripes].Slots != 0 {
+			t.Errorf("%s: it says that it takes children: %+v", name, said)
+		}
+	}
+}
