@@ -46,6 +46,9 @@ func listedParts(l *rendition, index int) (listed []listedPart, turn uint32, ok 
 
 // load begins what the player asks for; nil: the part is not the site's, and the origin's alone.
 func (s *streams) load(r request, done func(*Result, error)) *partLoad {
+	if _, ok := s.segments.id(r.Reference); !ok {
+		return nil
+	}
 	f := s.follow(r)
 	if f == nil {
 		return nil

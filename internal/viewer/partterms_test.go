@@ -38,3 +38,18 @@ func TestAViewerThatMaySendLessTakesFewerChildren(t *testing.T) {
 		}
 	}
 }
+
+// TestAPartOfAnotherHostIsTheOriginsAlone: no peer has it, so none is waited for and none has missed it.
+func TestAPartOfAnotherHostIsTheOriginsAlone(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.fed(data)
+	q := request{
+		Reference: Reference{URL: "http://adverts.test/part-2.m4s", Duration: partDuration}, playlist: "http://film.test/live/index.m3u8",
+		live: true, part: true, bitrate: 2_000_000, deadline: func() time.Duration { return 1500 * time.Millisecond },
+	}
+	q.turn, _ = parts.Turn(7, 2)
+	q.parts = []listedPart{{q.turn, q.Reference}}
+	if r.loads.streams.load(q, func(*Result, error) {}) != nil {
+		t.Error("it is waited for")
+	}
+}
