@@ -145,7 +145,7 @@ func (s *streams) fetch(f *followed, runs []parts.Run) {
 		return
 	}
 	whole := l.Reference.fetch()
-	if l.all = len(runs) == 0 || l.unmeasured(s.line); l.all {
+	if l.all = len(runs) == 0 || s.line.wholes || l.unmeasured(s.line); l.all {
 		s.get(f, l, whole, nil)
 		return
 	}
@@ -165,13 +165,16 @@ func (s *streams) get(f *followed, l *partLoad, what Fetch, run *parts.Run) {
 		ended = true
 		switch {
 		case l.over:
+		case err != nil && run != nil:
+			s.fetch(f, nil) // asked for as the whole, it shows whose fault that is
 		case err != nil && l.peers:
 			s.give(f, l)
 		case err != nil:
 			s.finish(f, l, nil, err)
 		case run != nil && int64(len(got.Data)) != what.Last-what.First+1:
 			s.ledger.wasted(len(got.Data))
-			s.fetch(f, nil) // an origin without ranges
+			s.line.wholes = true
+			s.fetch(f, nil)
 		default:
 			s.came(f, l, got, run)
 		}

@@ -1,6 +1,8 @@
 package viewer
 
 import (
+	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -51,5 +53,40 @@ func TestAPartOfAnotherHostIsTheOriginsAlone(t *testing.T) {
 	q.parts = []listedPart{{q.turn, q.Reference}}
 	if r.loads.streams.load(q, func(*Result, error) {}) != nil {
 		t.Error("it is waited for")
+	}
+}
+
+// TestAnOriginThatRefusesRangesIsAskedForAllOfAPart: the player hears of no error.
+func TestAnOriginThatRefusesRangesIsAskedForAllOfAPart(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.fed(data)
+	r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1)
+	o := r.plays(2, 1500*time.Millisecond)
+	r.w.run(time.Second)
+	r.answer(0, nil, errors.New("416"))
+	if o.n != 0 || len(r.fetches) != 2 || r.fetches[1].Ranged {
+		t.Fatalf("%+v, the origin was asked %+v", o, r.fetches)
+	}
+	r.answer(1, data, nil)
+	if o.n != 1 || o.err != nil || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestAnOriginWithoutRangesIsAskedForNoMore of them: each would bring all of the part once more.
+func TestAnOriginWithoutRangesIsAskedForNoMore(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.fed(data)
+	for n := 2; n < 4; n++ {
+		r.fetches, r.answers = nil, nil
+		r.seed.pushes(r, n, r.signs(n, data), data, 0)
+		o := r.plays(n, 1500*time.Millisecond)
+		r.w.run(time.Second)
+		for i := 0; o.n == 0; i++ {
+			r.answer(i, data, nil)
+		}
+		if len(r.fetches) != 4-n {
+			t.Errorf("part %d: the origin was asked %+v", n, r.fetches)
+		}
 	}
 }
