@@ -3,6 +3,10 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -166,5 +170,28 @@ func TestALaterSessionOfAClientIsLostToo(t *testing.T) {
 	}
 	if n := u.counts.lost.Load(); n != clients {
 		t.Errorf("%d of %d clients were lost", n, clients)
+	}
+}
+
+// TestAnArmTooManyTakesNoPlace: arms that dial in beyond those of the scenario come before those that the run starts, one of which is the peer.
+func TestAnArmTooManyTakesNoPlace(t *testing.T) {
+	c, ctx := controller(t, Config{})
+	register := func(name string) {
+		conn := dial(t, ctx, c, strings.Replace(registers, `"a"`, strconv.Quote(name), 1))
+		if _, err := conn.Read(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 4 {
+		register(fmt.Sprintf("far-%d", i))
+	}
+	u := &run{Runner: &Runner{
+		Scenario:   Scenario{Arms: Arms{Local: 1, Remote: 1}, Groups: []Group{{Behavior: Idle}}},
+		Controller: c, Log: io.Discard,
+		Start: func(l Launch) (func() error, error) { register(l.Name); return nil, nil },
+	}}
+	defer u.over.Store(true)
+	if _, err := u.gather(ctx); err != nil || u.peer == nil || len(u.arms) != 2 {
+		t.Errorf("%v; %d arms, the peer is %v", err, len(u.arms), u.peer)
 	}
 }

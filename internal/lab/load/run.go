@@ -126,10 +126,8 @@ func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
 			return stops, err
 		}
 	}
-	want := u.Scenario.Arms.Local + u.Scenario.Arms.Remote
 	for i := range u.Scenario.Groups {
 		if u.Scenario.Groups[i].needsPeer() && !names[PeerName] {
-			want++
 			if err := launch(PeerName, u.Scenario.Peer.Processors); err != nil {
 				return stops, err
 			}
@@ -138,11 +136,19 @@ func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
 	within := cmp.Or(u.Wait, armsWithin)
 	patient, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not within %s", within))
 	defer cancel()
-	came := make([]string, 0, want)
-	for range want {
+	var came []string
+	for remote := u.Scenario.Arms.Remote; len(names)+remote > 0; {
 		a, err := u.Controller.Next(patient)
 		if err != nil {
-			return stops, fmt.Errorf("%w: %d of %d came (%s)", err, len(came), want, strings.Join(came, ", "))
+			return stops, fmt.Errorf("%w: %d of %d came (%s)", err, len(came), len(came)+len(names)+remote, strings.Join(came, ", "))
+		}
+		switch {
+		case names[a.Name]:
+			delete(names, a.Name)
+		case remote > 0:
+			remote--
+		default:
+			continue // one more than the scenario has: it holds no client, and takes the place of none that was started
 		}
 		came = append(came, a.Name)
 		if a.Name == PeerName {
