@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -193,5 +194,56 @@ func TestAnArmTooManyTakesNoPlace(t *testing.T) {
 	defer u.over.Store(true)
 	if _, err := u.gather(ctx); err != nil || u.peer == nil || len(u.arms) != 2 {
 		t.Errorf("%v; %d arms, the peer is %v", err, len(u.arms), u.peer)
+	}
+}
+
+// TestTheLastSecondOfARunCounts: once its viewer has left the arm tells of the time before, late, and then of all.
+func TestTheLastSecondOfARunCounts(t *testing.T) {
+	c, ctx := controller(t, Config{})
+	conn := dial(t, ctx, c, registers)
+	const asked = 20
+	statistics := func(at int) string {
+		played := 400
+		if at > asked {
+			played = 900
+		}
+		return fmt.Sprintf(`"body":{"at_us":%d,"viewers":{"played_ms":%d,"stalled_ms":100}}}`, at, played)
+	}
+	var arm sync.WaitGroup
+	defer arm.Wait()
+	defer conn.Close(wsconn.CloseDone, "")
+	arm.Go(func() {
+		for {
+			b, err := conn.Read()
+			if err != nil {
+				return
+			}
+			m, _ := armwire.Decode(b)
+			text := fmt.Sprintf(`{"jattack":"success","transaction":%q}`, m.Transaction)
+			switch m.Kind {
+			case armwire.DestroySession:
+				_ = conn.Write([]byte(text))
+				text = fmt.Sprintf(`{"jattack":"destroyed","id":%q}`, m.ID)
+			case armwire.GetState:
+				text = fmt.Sprintf(`{"jattack":"success","transaction":%q,`, m.Transaction) + statistics(asked)
+				arm.Go(func() {
+					tick := time.NewTicker(10 * time.Millisecond)
+					defer tick.Stop()
+					for at := asked / 2; conn.Write([]byte(`{"jattack":"statistics",`+statistics(at))) == nil; at += asked {
+						<-tick.C
+					}
+				})
+			case armwire.Success:
+				continue
+			}
+			_ = conn.Write([]byte(text)) // the next read tells of a connection that is gone
+		}
+	})
+	r := Runner{Controller: c, Log: io.Discard, Scenario: Scenario{
+		Arms: Arms{Remote: 1}, Groups: []Group{{Behavior: Viewer, Clients: 1, Hold: 10 * time.Millisecond}},
+	}}
+	got, err := r.Run(ctx)
+	if err != nil || got.Figures["stall_ratio"] != 0.1 {
+		t.Errorf("%v, %v", err, got)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/lab/armwire"
 	"github.com/leeway-video/leeway/internal/lab/selfwatch"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
@@ -106,6 +107,7 @@ func (r *Runner) Run(ctx context.Context) (_ *Result, err error) {
 	playing.Wait()
 	stop()
 	sampling.Wait()
+	u.settle(ctx)
 	u.over.Store(true)
 	return u.result(s.samples, ctx.Err() != nil), nil
 }
@@ -163,6 +165,46 @@ func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
 		return stops, errors.New("load: there is no arm that could hold clients")
 	}
 	return stops, nil
+}
+
+// settle waits until the arms have told of all that their sessions did: they tell once a second, and the last second is of the run, too.
+// They have as long as a client that leaves.
+func (u *run) settle(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, a := range u.all() {
+		wg.Go(func() { u.settleOne(ctx, a) })
+	}
+	wg.Wait()
+}
+
+// settleOne asks an arm for the time, by its own clock, and waits for statistics of later.
+func (u *run) settleOne(ctx context.Context, a *Arm) {
+	m, err := a.Call(ctx, armwire.GetState, "", nil)
+	if err != nil {
+		return
+	}
+	asked, bad := armwire.DecodeBody[armwire.StatisticsBody](m)
+	if bad != nil {
+		a.fail(bad)
+		return
+	}
+	told := make(chan struct{}, 1)
+	a.Listen(func(a *Arm, m armwire.Message) {
+		u.hear(a, m)
+		if a.Statistics().At > asked.At {
+			select {
+			case told <- struct{}{}:
+			default: // it has told already
+			}
+		}
+	})
+	select {
+	case <-told:
+	case <-a.Gone():
+	case <-ctx.Done():
+	}
 }
 
 // watch names an arm that is lost while the run goes on.
