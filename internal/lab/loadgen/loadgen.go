@@ -80,7 +80,7 @@ type Result struct {
 	Answered  int64 // answers that came
 	Failures  int64
 	Other     int64 // introductions and the like
-	// Of an announce or join until its ack.
+	// Of an announce or join until its ack, or the end.
 	P50, P99 time.Duration
 }
 
@@ -226,6 +226,11 @@ func (d *Driver) measure(ctx context.Context, warm, long time.Duration, counting
 	}
 	r := d.counts.read()
 	r.Seconds = time.Since(began).Seconds()
+	for _, s := range d.sessions {
+		if sent := s.sent.Load(); sent != 0 { // there is no answer yet: it takes so long at least
+			d.counts.latency.add(time.Since(time.Unix(0, sent)))
+		}
+	}
 	r.P50, r.P99 = d.counts.latency.quantile(0.5), d.counts.latency.quantile(0.99)
 	r.Announced -= before.Announced
 	r.Acks -= before.Acks

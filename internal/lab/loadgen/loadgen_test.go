@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -191,6 +192,18 @@ func FuzzFrame(f *testing.F) {
 		out = append(out[:at-4], out[at:]...)
 		if op, got, size, err := frame(out); op != opText || !bytes.Equal(got, payload) || size != len(out) || err != nil {
 			t.Fatalf("%d bytes come back as %d of opcode %d: %v", n, len(got), op, err)
+		}
+	})
+}
+
+// TestAnAnnounceWithoutAnAnswerCounts: a tracker that answers none is not the quickest of all.
+func TestAnAnnounceWithoutAnAnswerCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &Driver{sessions: []*session{{}, {}}}
+		d.sessions[0].sent.Store(time.Now().UnixNano())
+		r, err := d.measure(t.Context(), time.Second, 2*time.Second, nil)
+		if err != nil || r.P99 < 3*time.Second || r.P99 > 3100*time.Millisecond {
+			t.Errorf("%v, %v", r.P99, err)
 		}
 	})
 }
