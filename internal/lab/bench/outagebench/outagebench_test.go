@@ -65,6 +65,10 @@ func TestWhatIsNotMeasuredIsNotCompared(t *testing.T) {
 	if _, is := compare(a, b)["until_10s_more"]; is {
 		t.Error("a buffer that was never filled is compared")
 	}
+	a.filled, b.filled = 0, 4*time.Second
+	if v := compare(a, b)["until_10s_more"]; v != (a.startup + watchAtMost - b.filled).Seconds() {
+		t.Errorf("with Leeway the buffer was never filled, and without it was: %v", v)
+	}
 	declared := map[string]bool{}
 	for _, f := range figures() {
 		declared[f.Name] = true
