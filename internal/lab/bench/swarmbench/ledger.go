@@ -132,7 +132,9 @@ func compare(with, without Swarm) map[string]float64 {
 	ratio("egress_saved_ratio", float64(a.Bytes["peer"]-with.Served.OriginToSeeds), viewers)
 	ratio("duplicate_ratio", float64(a.DuplicateBytes), viewers)
 	v["startup_delay"], v["startup_delay_origin_only"] = with.startup(), without.startup()
-	ratio("startup_delay_vs_origin_only", with.startup(), without.startup())
+	if with.startup() > 0 { // without a picture it is not the quickest
+		ratio("startup_delay_vs_origin_only", with.startup(), without.startup())
+	}
 	v["mean_bitrate"], v["mean_bitrate_origin_only"] = a.bitrate(), b.bitrate()
 	ratio("mean_bitrate_vs_origin_only", a.bitrate(), b.bitrate())
 	for _, r := range metric.Reasons {
@@ -224,9 +226,10 @@ func (s Swarm) describe(w io.Writer) {
 	}
 }
 
+// failed counts the viewers that did not play: no other figure has those that never had a picture.
 func (s Swarm) failed() (n int) {
 	for _, o := range s.honest() {
-		if o.Failed {
+		if o.Failed || o.Stats.StartupMs == 0 {
 			n++
 		}
 	}

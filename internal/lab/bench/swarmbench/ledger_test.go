@@ -68,3 +68,12 @@ func TestARunWithoutPlaybackIsNoDivision(t *testing.T) {
 		}
 	}
 }
+
+// TestViewersWithoutAPictureHaveFailed: they neither wait nor stall, so that a swarm of them alone would be quicker than any other.
+func TestViewersWithoutAPictureHaveFailed(t *testing.T) {
+	seen, never := outcome(1, 1, 1, 1000, 0, 1, 1), outcome(0, 0, 0, 0, 0, 0, 0)
+	got := compare(Swarm{Outcomes: []Outcome{never, never}}, Swarm{Outcomes: []Outcome{seen, never}})
+	if _, is := got["startup_delay_vs_origin_only"]; is || got["failed_viewers"] != 2 || got["failed_viewers_origin_only"] != 1 {
+		t.Errorf("%v", got)
+	}
+}

@@ -109,8 +109,8 @@ func TestPollutersHaveTheirShare(t *testing.T) {
 
 func TestBlame(t *testing.T) {
 	s := Swarm{Outcomes: []Outcome{
-		{Session: "a", Banned: []string{"x", "b"}},
-		{Session: "b", Banned: []string{"x"}},
+		{Session: "a", Banned: []string{"x", "b"}, Stats: signal.Stats{StartupMs: 1}},
+		{Session: "b", Banned: []string{"x"}, Stats: signal.Stats{StartupMs: 1}},
 		{Session: "x", Banned: []string{"a"}, Plan: Plan{Pollutes: polluteAll}, Failed: true, Stats: signal.Stats{Stalls: 5}},
 		{Session: "y", Plan: Plan{Pollutes: polluteAll}},
 	}}
