@@ -108,7 +108,9 @@ func (l *show) compare(with, without Swarm) map[string]float64 {
 	}
 	if sum := with.sum(); l.parts && sum.received() > 0 {
 		v[partShare] = float64(sum.Bytes["peer"]) / float64(sum.received())
-		v[partLag] = with.Served.PartLag
+		if with.Served.PartLag > 0 { // a seed that certified none was not quick
+			v[partLag] = with.Served.PartLag
+		}
 	}
 	return v
 }

@@ -2,6 +2,7 @@ package swarmbench
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,6 +69,32 @@ func TestLagIsComparedByItsMedian(t *testing.T) {
 	}
 	if (Swarm{}).lag() != 0 {
 		t.Error("a lag without viewers")
+	}
+}
+
+// TestALagOfNoPartsIsNoLag: nor is one above all bounds infinite, which no result can be.
+func TestALagOfNoPartsIsNoLag(t *testing.T) {
+	with := Swarm{Outcomes: []Outcome{outcome(1, 1, 1, 1, 1, 1, 1)}}
+	for lag, want := range map[float64]bool{0: false, 0.05: true} {
+		with.Served.PartLag = lag
+		if got, is := (&show{parts: true}).compare(with, Swarm{})[partLag]; is != want || got != lag {
+			t.Errorf("%v, measured %v", got, is)
+		}
+	}
+	const name = "leeway_seed_part_certificate_seconds"
+	for below, want := range map[int64]float64{0: 2.5, 99: 0.05, 100: 0.05} {
+		sums := func(series string, labels ...string) int64 {
+			if series == name+"_count" {
+				return 100
+			}
+			if slices.Contains([]string{`le="0.005"`, `le="0.01"`, `le="0.025"`}, labels[0]) {
+				return 0
+			}
+			return below
+		}
+		if got := within(sums, name, 0.99); got != want {
+			t.Errorf("%d of 100 within 0.05 s: %v", below, got)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package swarmbench
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
@@ -45,7 +44,8 @@ func (s *servers) served() (Served, error) {
 	}, nil
 }
 
-// within is the least bound of a seed's histogram with so much of it below; 0: it is empty.
+// within is the least bound of a seed's histogram with so much of it below, and the largest where there is none: a result has no infinite
+// figures. 0: it is empty.
 func within(sums func(name string, labels ...string) int64, histogram string, share float64) float64 {
 	all := float64(sums(histogram + "_count"))
 	if all == 0 {
@@ -58,5 +58,5 @@ func within(sums func(name string, labels ...string) int64, histogram string, sh
 			return bound
 		}
 	}
-	return math.Inf(1)
+	return def.Buckets[len(def.Buckets)-1]
 }
