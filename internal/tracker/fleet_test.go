@@ -136,4 +136,7 @@ func TestATrackerKnowsSoManySeeds(t *testing.T) {
 	if at := r.seeds[ids[0]].at; at != time.Unix(9, 0) {
 		t.Errorf("a known one is heard no more, since %v", at)
 	}
+	if r.seed(bus.SeedBeat{Seed: ids[maxSeeds], VerifyKeys: []bus.SeedKey{{VerifyKey: signal.VerifyKey{Alg: signal.AlgSeed}}}}, time.Unix(9, 0)) || len(r.keys) > 0 {
+		t.Error("the keys of a seed that is not known are taken")
+	}
 }

@@ -69,10 +69,13 @@ func (r *roster) tracker(b bus.TrackerBeat, now time.Time) (isNew bool) {
 func (r *roster) seed(b bus.SeedBeat, now time.Time) (keysChanged bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if b.Gone {
+	switch _, known := r.seeds[b.Seed]; {
+	case b.Gone:
 		delete(r.seeds, b.Seed)
-	} else if _, known := r.seeds[b.Seed]; known || len(r.seeds) < maxSeeds {
+	case known || len(r.seeds) < maxSeeds:
 		r.seeds[b.Seed] = seedSeen{b, now}
+	default:
+		return false // nor do its keys take the places of others
 	}
 	return r.learn(b.VerifyKeys, now)
 }
