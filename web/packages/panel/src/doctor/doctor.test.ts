@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Leeway, Notice, TitleSnapshot } from '@leeway/core';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../core/src/testing/clock.ts';
 import type { Examination, Greeting } from './examination.ts';
 import type { Found } from './finding.ts';
 import { begun, fixes } from './fixes.ts';
 import { checkLinks, checkPiece, checkSeed, checkSigned, checkSite } from './titles.ts';
-import { checkClock } from './tracker.ts';
+import { checkClock, checkWelcome } from './tracker.ts';
 
 it('fixes are in the words of leeway doctor', () => {
   const folder = new URL('../../../../../internal/doctor/', import.meta.url);
@@ -142,3 +142,22 @@ it.each([
   [90_000, 'error'],
 ])('a tracker whose clock is %d ms ahead is %s', (ahead, status) =>
   expect(checkClock({ ahead } as Examination).status).toBe(status));
+
+afterEach(() => void vi.useRealTimers());
+
+it('the time that a token takes is none of the tracker’s', async () => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  const socket = {
+    onmessage: (_: { data: string }) => {},
+    close: () => {},
+    send: () =>
+      socket.onmessage({ data: JSON.stringify({ type: 'welcome', ...greeting('full'), server_time_ms: Date.now() }) }),
+  };
+  const token = async () => {
+    vi.advanceTimersByTime(30_000);
+    return 'token';
+  };
+  const e = { socket, options: { tracker: 'wss://t.example', token } } as unknown as Examination;
+  await checkWelcome(e);
+  expect(e.ahead).toBe(0);
+});

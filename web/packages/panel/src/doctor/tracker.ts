@@ -80,7 +80,6 @@ export async function checkWelcome(e: Examination): Promise<Found> {
   const { socket } = e;
   if (!socket) return skipped(noSocket);
   const { site, token } = e.options;
-  const begunAt = Date.now();
   const answer = new Promise<Record<string, unknown> | undefined>((resolve) => {
     socket.onmessage = ({ data }) => {
       try {
@@ -91,6 +90,7 @@ export async function checkWelcome(e: Examination): Promise<Found> {
     socket.onclose = () => resolve(undefined);
   });
   const given = await (typeof token === 'function' ? token() : token);
+  const begunAt = Date.now();
   socket.send(JSON.stringify({ type: 'hello', version: 1, client: 'leeway-doctor-js', site, token: given }));
   const message = await Promise.race([answer, after(answerMs)]);
   const tookMs = Date.now() - begunAt;
