@@ -96,7 +96,7 @@ func (k *checker) places(c *Config) {
 	}
 	for i, r := range c.Seed.Redirects {
 		if _, err := originhttp.ParseBase(r); err != nil {
-			k.complain(fmt.Sprintf("seed.redirects[%d]", i), "is no plain http or https URL (such as https://cdn.example.com/media)")
+			k.complain(fmt.Sprintf("seed.redirects[%d]", i), "%v", err)
 		}
 	}
 	for section, files := range map[string][2]string{"tracker": {c.Tracker.CertFile, c.Tracker.KeyFile}, "origin": {c.Origin.CertFile, c.Origin.KeyFile}, "probe": {c.Probe.CertFile, c.Probe.KeyFile}, "turn": {c.Turn.CertFile, c.Turn.KeyFile}} {

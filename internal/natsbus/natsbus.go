@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -209,13 +208,16 @@ func (c Config) Check() error {
 	case c.URL == "" && (c.CredentialsFile != "" || c.NKeyFile != ""):
 		return errors.New("credentials_file and nkey_file are for a server elsewhere; name it by url")
 	}
-	if c.URL == "" {
-		return nil
-	}
-	for _, server := range strings.Split(redacted(c.URL), ",") {
-		u, err := url.Parse(server)
-		if err != nil || u.Hostname() == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme) {
-			return fmt.Errorf("url: %q is no server's address (such as nats://nats:4222, several with commas between them)", server)
+	for _, server := range strings.Split(c.URL, ",") {
+		server = strings.TrimSpace(server)
+		if server == "" {
+			continue // nats.go takes no notice of it either
+		}
+		if !strings.Contains(server, "://") {
+			server = "nats://" + server
+		}
+		if u, err := url.Parse(server); err != nil || u.Hostname() == "" {
+			return fmt.Errorf("url: %q is no server's address (such as nats://nats:4222, several with commas between them)", redacted(server))
 		}
 	}
 	return nil

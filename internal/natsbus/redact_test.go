@@ -39,3 +39,15 @@ func TestOpenBusIsWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+// TestTheCheckTakesWhatTheClientTakes: an empty place in the list, no scheme, and one of other programs.
+func TestTheCheckTakesWhatTheClientTakes(t *testing.T) {
+	for _, servers := range []string{"nats", "nats:4222,", " nats://a:4222 , ,tls://[::1]:4222", "tcp://a:4222", "wss://name:secret@a"} {
+		if err := (Config{URL: servers}).Check(); err != nil {
+			t.Errorf("%q: %v", servers, err)
+		}
+	}
+	if err := (Config{URL: "nats://a:4222,nats://"}).Check(); err == nil {
+		t.Error("a server without a host passes")
+	}
+}
