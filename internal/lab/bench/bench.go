@@ -52,6 +52,7 @@ type Figure struct {
 	Name, Unit string
 	Goal       string // ">= 0.85", "<= 1.15" or nothing
 	Every      bool   // the goal is of every run, not of the median
+	Optional   bool   // runs may lack it, as where another program is missing; any other goal is missed if no run has the figure
 	Reference  *Reference
 }
 
@@ -266,6 +267,8 @@ func (r *Result) sum(c Case, samples []Sample) error {
 		if v := values[f.Name]; len(v) > 0 {
 			r.Figures = append(r.Figures, f.of(v, r.Certified == 0))
 			delete(values, f.Name)
+		} else if f.Goal != "" && !f.Optional {
+			r.Unmeasured = append(r.Unmeasured, f.Name)
 		}
 	}
 	for k := range values {

@@ -102,6 +102,31 @@ func TestAMissedGoalFailsOnlyACheck(t *testing.T) {
 	}
 }
 
+// TestAGoalOfAFigureThatNoRunHasIsMissed: it is open where nothing is claimed, and where the figure may be missing.
+func TestAGoalOfAFigureThatNoRunHasIsMissed(t *testing.T) {
+	for _, c := range []struct {
+		void     string
+		optional bool
+		missed   bool
+		row      string
+	}{{"", false, true, "y  not measured  goal MISSED"}, {"busy", false, false, "y  not measured  goal open"}, {"", true, false, ""}} {
+		one := fake("a", false, "<= 3", c.void, 2, 2)
+		one.Figures = append(one.Figures, Figure{Name: "y", Goal: "<= 1", Optional: c.optional}, Figure{Name: "z"})
+		results, err := run(t, Options{Runs: 2, Check: true}, one)
+		if missed := errors.Is(err, ErrMissed); missed != c.missed || len(results[0].Figures) != 1 || slices.Contains(results[0].Unmeasured, "z") {
+			t.Errorf("%+v: %v, %+v", c, err, results[0])
+		}
+		var table bytes.Buffer
+		if err := results[0].writeTable(&table); err != nil {
+			t.Fatal(err)
+		}
+		rows := strings.Join(strings.Fields(table.String()), " ")
+		if want := strings.Join(strings.Fields(c.row), " "); want != "" && !strings.Contains(rows, want) || want == "" && strings.Contains(rows, "not measured") {
+			t.Errorf("%+v:\n%s", c, table.String())
+		}
+	}
+}
+
 func TestAVoidRunClaimsNothing(t *testing.T) {
 	results, err := run(t, Options{Runs: 1, Check: true}, fake("a", false, "<= 1", "small buffers", 2))
 	if err != nil || results[0].Figures[0].Met != nil {

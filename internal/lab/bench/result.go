@@ -23,7 +23,8 @@ type Result struct {
 	Seconds float64    `json:"seconds"`            // that a run took, the median
 	Figures []Measured `json:"figures"`
 
-	Certified int `json:"certified"` // runs from which something is claimed
+	Unmeasured []string `json:"unmeasured,omitempty"` // figures with a goal that no run has
+	Certified  int      `json:"certified"`            // runs from which something is claimed
 }
 
 // Measured is a figure over all runs.
@@ -88,8 +89,9 @@ func meets(goal string, v float64) (met, ok bool) {
 	return false, false
 }
 
+// missed says whether --check fails. A figure that is missing tells of no success.
 func (r *Result) missed() bool {
-	return slices.ContainsFunc(r.Figures, func(m Measured) bool { return m.Met != nil && !*m.Met })
+	return r.Certified > 0 && len(r.Unmeasured) > 0 || slices.ContainsFunc(r.Figures, func(m Measured) bool { return m.Met != nil && !*m.Met })
 }
 
 func (r *Result) writeJSON(w io.Writer) error {
@@ -135,6 +137,13 @@ func (r *Result) writeTable(w io.Writer) error {
 			reference = fmt.Sprintf("%s (%s)", short(m.Reference.Value), m.Reference.Source)
 		}
 		fmt.Fprintf(t, "  %s\t%s %s\t(%s – %s)\t%s\t%s\n", m.Name, short(m.Median), m.Unit, short(m.Min), short(m.Max), goal, reference)
+	}
+	for _, name := range r.Unmeasured {
+		state := "MISSED"
+		if r.Certified == 0 {
+			state = "open"
+		}
+		fmt.Fprintf(t, "  %s\tnot measured\t\tgoal %s\t\n", name, state)
 	}
 	return t.Flush()
 }

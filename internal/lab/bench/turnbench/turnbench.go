@@ -49,7 +49,7 @@ var Bench = bench.Bench{
 
 func figures(ratio string) []bench.Figure {
 	return []bench.Figure{
-		{Name: "cpu_vs_coturn", Goal: ratio},
+		{Name: "cpu_vs_coturn", Goal: ratio, Optional: true}, // coturn may be missing
 		{Name: "cpu_seconds_per_gb", Unit: "s/GB"}, {Name: "coturn_cpu_seconds_per_gb", Unit: "s/GB"},
 		{
 			Name: "packets_per_core", Unit: "1/s",
