@@ -96,9 +96,13 @@ func (l *show) declared(goals map[string]string) []bench.Figure {
 
 // compare says how far behind the clock viewers played.
 func (l *show) compare(with, without Swarm) map[string]float64 {
-	v := map[string]float64{"lag_seconds": with.lag(), "lag_seconds_origin_only": without.lag()}
-	v["lag_added_seconds"] = lagAdded(with, without)
-	v["seed_certificate_lag_p95_seconds"] = with.Served.LiveLag
+	v := map[string]float64{}
+	addMedian(v, "lag_seconds", with.lags())
+	addMedian(v, "lag_seconds_origin_only", without.lags())
+	addMedian(v, "lag_added_seconds", lagsAdded(with, without))
+	if with.Served.LiveLag > 0 {
+		v["seed_certificate_lag_p95_seconds"] = with.Served.LiveLag
+	}
 	for suffix, s := range map[string]Swarm{"": with, "_origin_only": without} {
 		stalled, _ := s.waits()
 		v["stalled_viewers"+suffix] = float64(stalled)
@@ -115,29 +119,34 @@ func (l *show) compare(with, without Swarm) map[string]float64 {
 	return v
 }
 
-// lag is how far behind the clock the viewers were, seconds, the median of their means: one that leaves early counts as one that stays.
-func (s Swarm) lag() float64 {
-	var all []int64
+// lags are how far behind the clock the viewers were, ms, on average each: one that leaves early counts as one that stays.
+func (s Swarm) lags() (all []int64) {
 	for _, o := range s.honest() {
 		if o.LatencyMs > 0 {
 			all = append(all, o.LatencyMs)
 		}
 	}
-	return median(all)
+	return all
 }
 
-// lagAdded is how much further behind the clock viewers were with Leeway than the same ones by the origin alone, seconds, the median of the
-// differences. A viewer is behind by up to a segment more or less, as it comes right after a publication or before the next, and both ways
-// of playing a trace have it come at about the same moment. The difference of two medians is larger where one viewer of twelve comes
-// a few milliseconds later and so a segment nearer to the edge.
-func lagAdded(with, without Swarm) float64 {
-	var all []int64
+// lagsAdded are how much further behind the clock viewers were with Leeway than the same ones by the origin alone, ms. A viewer is behind
+// by up to a segment more or less, as it comes right after a publication or before the next, and both ways of playing a trace have it come
+// at about the same moment. The difference of two medians is larger where one viewer of twelve comes a few milliseconds later and so a
+// segment nearer to the edge.
+func lagsAdded(with, without Swarm) (all []int64) {
 	for i, o := range with.Outcomes[:min(len(with.Outcomes), len(without.Outcomes))] {
 		if alone := without.Outcomes[i].LatencyMs; o.Plan.Pollutes == "" && o.LatencyMs > 0 && alone > 0 {
 			all = append(all, o.LatencyMs-alone)
 		}
 	}
-	return median(all)
+	return all
+}
+
+// addMedian adds the median of times in ms, in seconds. Of none there is no figure: a lag that no viewer knows is not a lag of 0.
+func addMedian(v map[string]float64, name string, ms []int64) {
+	if len(ms) > 0 {
+		v[name] = median(ms)
+	}
 }
 
 // median of times in ms, in seconds; 0 of none.

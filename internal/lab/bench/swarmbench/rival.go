@@ -141,7 +141,9 @@ func declaredRival(goals map[string]string) (list []bench.Figure) {
 // compareRival makes the figures of the other program: the same trace with it, with ours and by the origin alone.
 func compareRival(with, without, rival Swarm) map[string]float64 {
 	theirs := compare(rival, without)
-	v := map[string]float64{"lag_seconds_rival": rival.lag(), "lag_added_seconds_rival": lagAdded(rival, without)}
+	v := map[string]float64{}
+	addMedian(v, "lag_seconds_rival", rival.lags())
+	addMedian(v, "lag_added_seconds_rival", lagsAdded(rival, without))
 	for _, name := range []string{"offload_ratio", "viewer_bytes", "origin_bytes", "startup_delay", "stalls", "stall_ratio", "mean_bitrate", "failed_viewers"} {
 		if value, measured := theirs[name]; measured {
 			v[name+rivalSuffix] = value
