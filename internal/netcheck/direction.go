@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,6 +143,9 @@ func (c *check) mark() []string {
 	return []string{"dscp", fmt.Sprint(c.DSCP[0])}
 }
 
+// quiet is the silence that ends a test by TCP when its time is over. In an upload it also ends the wait for a connection.
+func (c *check) quiet() time.Duration { return max(time.Second, c.Duration/4) }
+
 // note says that something came.
 func (l *load) note() { l.heard.Store(int64(time.Since(l.start))) }
 
@@ -198,7 +202,7 @@ func (l *load) measured(i int, text []byte) {
 	if last := s[len(s)-1]; c.Elapsed > last.Elapsed && c.Bytes >= last.Bytes {
 		s = append(s, c)
 	}
-	l.uploaded[i].series = s
+	l.uploaded[i].series, l.uploaded[i].heard = s, time.Since(l.start)
 	if m.TCPInfo != nil {
 		l.looks[i] = append(l.looks[i], *m.TCPInfo)
 	}
@@ -222,11 +226,15 @@ func (l *load) send(s *wsconn.Bulk) {
 	}
 }
 
-// received is what came so far, over all connections.
-func (l *load) received() []netstat.Count {
+// received is what came so far, over all connections. One that has been silent for too long keeps what it had: the others go on.
+func (l *load) received(now time.Duration) []netstat.Count {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return together(l.uploaded)
+	all := slices.Clone(l.uploaded)
+	for i := range all {
+		all[i].ended = all[i].ended || now-all[i].heard >= l.quiet()
+	}
+	return together(all)
 }
 
 // watch looks on until the time is over, and returns what was received. Probes go out once the ramp-up is over.
@@ -246,12 +254,12 @@ func (l *load) watch(ctx context.Context, ended func() bool) (received []netstat
 		if l.direction == netstat.Down {
 			received = append(received, netstat.Count{Elapsed: now.Microseconds(), Bytes: l.bytes.Load()})
 		} else {
-			received = l.received()
+			received = l.received(now)
 		}
 		silent := now - time.Duration(l.heard.Load())
 		over := now >= l.Duration
 		switch {
-		case silent >= patience, over && silent >= patience/2, ended() && now < l.Duration*9/10:
+		case silent >= patience, over && silent >= l.quiet(), ended() && now < l.Duration*9/10:
 			return nil, errQuiet
 		case over:
 			return received, nil

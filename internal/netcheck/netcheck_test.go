@@ -227,6 +227,21 @@ func TestPlansThatCannotBe(t *testing.T) {
 	}
 }
 
+// TestAConnectionThatWentSilentIsNotWaitedFor: the figures of an upload are not those of the time until then.
+func TestAConnectionThatWentSilentIsNotWaitedFor(t *testing.T) {
+	l := &load{check: &check{Config: Config{Duration: 4 * time.Second}}, uploaded: []received{
+		{series: series{{}, {Elapsed: 1_000_000, Bytes: 1000}}, heard: time.Second},
+		{series: series{{}, {Elapsed: 4_000_000, Bytes: 8000}}, heard: 4 * time.Second},
+	}}
+	for now, want := range map[time.Duration]netstat.Count{
+		1900 * time.Millisecond: {Elapsed: 1_000_000, Bytes: 3000}, 4 * time.Second: {Elapsed: 4_000_000, Bytes: 9000},
+	} {
+		if got := l.received(now); got[len(got)-1] != want {
+			t.Errorf("after %v: %v, want %v at the end", now, got, want)
+		}
+	}
+}
+
 func TestTogether(t *testing.T) {
 	long := series{{Elapsed: 0, Bytes: 0}, {Elapsed: 100, Bytes: 1000}, {Elapsed: 200, Bytes: 3000}}
 	short := series{{Elapsed: 50, Bytes: 0}, {Elapsed: 150, Bytes: 500}}

@@ -2,6 +2,7 @@ package netcheck
 
 import (
 	"slices"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/netstat"
 )
@@ -12,6 +13,7 @@ type series []netstat.Count
 // received is one connection's.
 type received struct {
 	series
+	heard time.Duration // when the server last measured it, from the start of the test
 	ended bool
 }
 
