@@ -51,9 +51,9 @@ func (c *check) parallel(ctx context.Context, one func(context.Context, time.Tim
 	return rate, err
 }
 
-// httpDown is one download: bytes that came after the ramp-up, by time.
+// httpDown is one download: bytes that came after the ramp-up, by the time until the test's end. A silence before the end counts.
 func (c *check) httpDown(ctx context.Context, start time.Time) (float64, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithDeadlineCause(ctx, start.Add(c.Duration), errQuiet)
 	defer cancel()
 	r, err := c.server.request(ctx, http.MethodGet, c.server.url("/probe/v1/download"), nil)
 	if err != nil {
@@ -79,10 +79,10 @@ func (c *check) httpDown(ctx context.Context, start time.Time) (float64, error) 
 		if err == nil && now.Sub(start) < c.Duration {
 			continue
 		}
-		if now.Sub(start) < c.Duration*9/10 || last.Sub(from) <= 0 {
+		if now.Sub(start) < c.Duration*9/10 || bytes == 0 || now.Sub(last) >= c.quiet() {
 			return 0, errQuiet
 		}
-		return netstat.Rate(bytes, last.Sub(from).Microseconds()), nil
+		return netstat.Rate(bytes, now.Sub(from).Microseconds()), nil
 	}
 }
 
