@@ -36,6 +36,7 @@ type responding struct {
 	foreign   chan struct{}
 	own       chan struct{}
 	work      sync.WaitGroup
+	added     int // connections of the load that watch has begun, also those that carry none yet
 
 	mu     sync.Mutex
 	loads  []*http.Client // guarded by mu: each has one connection, which carries load
@@ -227,11 +228,12 @@ func (p *responding) probe(ctx context.Context, loaded bool) {
 // add adds a connection to the load, unless there are enough.
 func (p *responding) add(ctx context.Context) {
 	p.mu.Lock()
-	n, full := len(p.loads), p.full
+	full := p.full
 	p.mu.Unlock()
-	if n >= p.Streams || full {
+	if p.added >= p.Streams || full {
 		return
 	}
+	p.added++
 	protocols := &http.Protocols{}
 	protocols.SetHTTP2(true)
 	var config *tls.Config

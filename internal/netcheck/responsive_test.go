@@ -126,6 +126,25 @@ func TestResponsivenessAsksOnTheLoad(t *testing.T) {
 	work.Wait()
 }
 
+// TestConnectionsThatCarryNoLoadYetCount: on a far line a handshake takes longer than an interval, and no answer has come when there are
+// as many as may be.
+func TestConnectionsThatCarryNoLoadYetCount(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	var loads atomic.Int32
+	c := secured(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		loads.Add(1)
+		http.Error(w, "full", http.StatusServiceUnavailable)
+	}), true)
+	p := &responding{check: c, direction: netstat.Down}
+	for range c.Streams + 2 {
+		p.add(t.Context())
+	}
+	p.work.Wait()
+	if n := int(loads.Load()); n != c.Streams {
+		t.Errorf("%d connections, want %d", n, c.Streams)
+	}
+}
+
 // TestResponsivenessEnds with an error where a server has no HTTP/2, refuses the load, or breaks it off.
 func TestResponsivenessEnds(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
