@@ -35,6 +35,8 @@ export class Line {
   private readonly control: RTCDataChannel;
   private readonly streams = new Map<number, Asked>();
   private readonly outlet: Outlet;
+  /** The largest round trip, µs: messages down are as late as the line is long, and only echoes show how long it is. */
+  private longest = 0;
 
   constructor() {
     this.connection = new RTCPeerConnection();
@@ -150,7 +152,7 @@ export class Line {
     }
     if (!(await ended.within(left()))) this.end('the server does not end a stream');
     if (run.direction !== 'up') {
-      await whole.within(Math.min(left(), mostLate, Math.max(leastLate, (4 * stream.longest) / 1000)));
+      await whole.within(Math.min(left(), mostLate, Math.max(leastLate, (4 * this.longest) / 1000)));
     }
     stream.close();
     if (stream.refused && !this.over.happened) this.end(stream.refused);
@@ -162,8 +164,10 @@ export class Line {
     try {
       const message = decodeMessage(data);
       const stream = this.streams.get(message.stream);
-      if (stream instanceof Stream && stream.run.direction === (message.type === 'echo' ? 'echo' : 'down'))
+      if (stream instanceof Stream && stream.run.direction === (message.type === 'echo' ? 'echo' : 'down')) {
+        if (message.type === 'echo') this.longest = Math.max(this.longest, at - message.sent);
         stream.arrived(message, at);
+      }
     } catch {
       // What is malformed is lost.
     }

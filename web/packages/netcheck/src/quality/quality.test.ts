@@ -76,6 +76,13 @@ test('a line that takes messages slowly has lost none of them, and none waits in
   expect(took).toBeLessThan(14_000); // its time, what it may be late, and what the server waits
 });
 
+test('on a far line a message down is waited for as long as one that comes back', async () => {
+  const { outcome, took } = await quality('far');
+  const { figures } = outcome as Quality;
+  expect(figureOf(figures, 'loss', 'down')).toBe(0);
+  expect(took).toBeLessThan(4_000 + 4 * 1_520 + 1_000);
+});
+
 describe('it ends in its time', () => {
   test('where no channel opens', async () => {
     const { outcome, took } = await quality('never');

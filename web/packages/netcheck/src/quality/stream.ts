@@ -70,8 +70,6 @@ export class Stream extends Asked {
   readonly told: Arrival[] = [];
   /** Messages that figures count: all, or fewer where the line took them too slowly. */
   counted: number;
-  /** The largest round trip, µs. */
-  longest = 0;
   private readonly seen: Uint8Array;
   private missing: number;
   private closed = false;
@@ -88,7 +86,6 @@ export class Stream extends Asked {
   arrived(message: Probe | Echo, at: number): void {
     const { sequence, sent } = message;
     if (this.closed || sequence >= this.seen.length || this.arrivals.length >= this.run.messages + spare) return;
-    if (message.type === 'echo') this.longest = Math.max(this.longest, at - sent);
     if (sequence < this.run.messages) {
       this.arrivals.push([sequence, sent, at]);
       if (message.type === 'echo' && !this.seen[sequence]) {

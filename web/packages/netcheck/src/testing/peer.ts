@@ -7,7 +7,7 @@ import { serveLoad } from './lane.ts';
 
 /**
  * never: no channel opens. silent: they open, and nothing comes. lossy: each tenth message is lost, one way only each. narrow: one
- * message leaves the browser each tenth of a second. stuck: none does. Of a load stalling: nothing passes after its first second. rude:
+ * message leaves the browser each tenth of a second. stuck: none does. far: the way down takes 1.5 s, and its last message 3 s more. Of a load stalling: nothing passes after its first second. rude:
  * a text comes on its channel. spent: the address may have no more bytes.
  */
 export type PeerBehavior =
@@ -16,6 +16,7 @@ export type PeerBehavior =
   | 'lossy'
   | 'narrow'
   | 'stuck'
+  | 'far'
   | 'refusing'
   | 'stalling'
   | 'rude'
@@ -148,7 +149,7 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
         }, 2000);
       }
     }
-    /** Each message takes 20 ms up and 30 ms down. */
+    /** Each message takes 20 ms up and 30 ms down, or a second and a half. */
     got(data: ArrayBuffer) {
       const { stream, sequence, sent } = decodeMessage(data);
       const run = this.runs.get(stream)!;
@@ -162,14 +163,15 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
         }
       }, 20);
     }
-    private deliver(data: ArrayBuffer) {
-      setTimeout(() => this.quality.onmessage?.({ data }), 30);
+    private deliver(data: ArrayBuffer, later = 0) {
+      setTimeout(() => this.quality.onmessage?.({ data }), (behavior === 'far' ? 1500 : 30) + later);
     }
     private send({ stream, messages, interval_us, size }: Run) {
       for (let sequence = 0; sequence < messages + tail; sequence++) {
         if (behavior === 'lossy' && (sequence % 10 === 7 || sequence % 10 === 8)) continue;
+        const later = behavior === 'far' && sequence === messages - 1 ? 3000 : 0;
         setTimeout(
-          () => this.deliver(encodeMessage({ type: 'probe', stream, sequence, sent: clock() }, size).buffer),
+          () => this.deliver(encodeMessage({ type: 'probe', stream, sequence, sent: clock() }, size).buffer, later),
           (sequence * interval_us) / 1000,
         );
       }
