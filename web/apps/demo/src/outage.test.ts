@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { describeChart, describeSaved } from './chart';
-import { describeOutage, type OutageView } from './outage';
+import { describeOutage, Outages, type OutageView } from './outage';
 
 const away: OutageView = { service: 'tracker', leftMs: 13_200, connected: false, viewers: 2, stalls: 0 };
 
@@ -18,6 +18,36 @@ describe('what the page says of an outage', () => {
 
   it('is read out once, not with every second', () => {
     expect(describeOutage(away).key).toBe(describeOutage({ ...away, leftMs: 4000 }).key);
+  });
+});
+
+describe('a stop that is refused', () => {
+  afterEach(() => {
+    vi.unstubAllGlobals();
+  });
+
+  async function stopped(answer: () => Promise<Response>) {
+    const button = Object.assign(new EventTarget(), { dataset: { service: 'seed' }, disabled: false });
+    const root = { hidden: false, querySelectorAll: () => [button] };
+    vi.stubGlobal('fetch', answer);
+    const outages = new Outages(root as unknown as HTMLElement, false, 20);
+    button.dispatchEvent(new Event('click'));
+    await vi.waitFor(() => expect(button.disabled).toBe(false));
+    const now = performance.now();
+    const say = (at: number) => outages.look(at, { stalls: 0 }, true, 2)?.text;
+    return [say(now), say(now + 10_000)];
+  }
+
+  it('is told of in the words of the server', async () => {
+    const text = 'Only a browser on the machine that runs the demo may stop its services.';
+    const headers = { 'content-type': 'text/plain; charset=utf-8' };
+    const said = await stopped(async () => new Response(`${text}\n`, { status: 403, headers }));
+    expect(said).toEqual([`The seed was not stopped: ${text}`, undefined]);
+  });
+
+  it('is told of where the server is gone', async () => {
+    const said = await stopped(() => Promise.reject(new TypeError('failed')));
+    expect(said).toEqual(['The seed was not stopped: the server does not answer.', undefined]);
   });
 });
 

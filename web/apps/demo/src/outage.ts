@@ -38,7 +38,10 @@ export function describeOutage({ service, leftMs, connected, viewers, stalls }: 
   return { key: `away ${service}`, tone, text: `The ${service} is gone, ${when}. ${watch}` };
 }
 
-/** How long the page says that a service is back. A session may take as long as its longest pause between two attempts. */
+/**
+ * How long the page says that a service is back, or was not stopped. A session may take as long as its longest pause between two
+ * attempts.
+ */
 const saidMs = 6000;
 const soughtMs = 35_000;
 
@@ -50,6 +53,7 @@ export class Outages {
   private readonly root: HTMLElement;
   private readonly seconds: number;
   private current: { service: Service; until: number; backAt?: number; stalls: number; asking: boolean } | undefined;
+  private refused: { sentence: Sentence; at: number } | undefined;
   private stallsNow = 0;
 
   /** `offered`: the page's server can stop services; whether this browser may, it answers. */
@@ -70,7 +74,9 @@ export class Outages {
   look(now: number, felt: { stalls: number }, connected: boolean, viewers: number): Sentence | undefined {
     this.stallsNow = felt.stalls;
     const { current } = this;
-    if (current === undefined) return undefined;
+    if (current === undefined) {
+      return this.refused !== undefined && now - this.refused.at <= saidMs ? this.refused.sentence : undefined;
+    }
     if (current.backAt === undefined && now >= current.until && !current.asking) void this.askAgain(current);
     const sought = current.service === 'tracker' && !connected;
     if (current.backAt !== undefined && now - current.backAt > (sought ? soughtMs : saidMs)) {
@@ -93,12 +99,15 @@ export class Outages {
   private async stop(service: Service): Promise<void> {
     for (const button of this.buttons()) button.disabled = true;
     const answer = await request(`?service=${service}&seconds=${this.seconds}`, 'POST');
-    if (answer?.service) {
+    if (typeof answer !== 'string' && answer.service) {
       this.begin(answer.service, answer.left_ms);
       this.tell?.(answer.service, answer.left_ms);
-    } else {
-      for (const button of this.buttons()) button.disabled = false;
+      return;
     }
+    const why = typeof answer === 'string' ? answer : 'the server is about to end.';
+    const text = `The ${service} was not stopped: ${why}`;
+    this.refused = { sentence: { key: `refused ${service}`, tone: 'warn', text }, at: performance.now() };
+    for (const button of this.buttons()) button.disabled = false;
   }
 
   private begin(service: Service, leftMs: number): void {
@@ -110,16 +119,18 @@ export class Outages {
 
   private async ask(): Promise<void> {
     const answer = await request('', 'GET');
-    this.root.hidden = !answer?.may;
-    if (answer?.service) this.begin(answer.service, answer.left_ms);
+    if (typeof answer === 'string') return;
+    this.root.hidden = !answer.may;
+    if (answer.service) this.begin(answer.service, answer.left_ms);
   }
 
   private async askAgain(current: NonNullable<typeof this.current>): Promise<void> {
     current.asking = true;
     const answer = await request('', 'GET');
-    await new Promise((resolve) => setTimeout(resolve, answer?.service === '' ? 0 : 500));
+    const back = typeof answer !== 'string' && answer.service === '';
+    await new Promise((resolve) => setTimeout(resolve, back ? 0 : 500));
     current.asking = false;
-    if (answer?.service !== '') return;
+    if (!back) return;
     current.backAt = performance.now();
     const gap = this.gaps.at(-1);
     if (gap !== undefined) gap.to = current.backAt;
@@ -127,11 +138,14 @@ export class Outages {
   }
 }
 
-async function request(query: string, method: 'GET' | 'POST'): Promise<Answer | undefined> {
+/** The state, or why there is none, in words. */
+async function request(query: string, method: 'GET' | 'POST'): Promise<Answer | string> {
   try {
     const response = await fetch(`/demo/outage${query}`, { method, cache: 'no-store' });
+    const type = response.headers.get('content-type') ?? '';
+    if (type.startsWith('text/plain')) return (await response.text()).trim();
     return (await response.json()) as Answer;
   } catch {
-    return undefined; // the server is gone, or refused in words: the page's own sentence says what is left
+    return 'the server does not answer.';
   }
 }
