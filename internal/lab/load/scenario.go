@@ -96,7 +96,7 @@ func (s *Scenario) Check() (all []Problem) {
 	if !scenarioName.MatchString(s.Name) {
 		bad("name", "%q; give 1 to 32 of a-z 0-9 -", s.Name)
 	}
-	if s.Arms.Local < 0 || s.Arms.Remote < 0 || s.Arms.Local+s.Arms.Remote > mostArms {
+	if s.Arms.Local < 0 || s.Arms.Remote < 0 || max(s.Arms.Local, s.Arms.Remote) > mostArms || s.Arms.Local+s.Arms.Remote > mostArms {
 		bad("arms", "%d local and %d remote; give 0 or more, at most %d together", s.Arms.Local, s.Arms.Remote, mostArms)
 	}
 	if s.Arms.Local+s.Arms.Remote == 0 {

@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,11 @@ func TestScenariosThatCannotBe(t *testing.T) {
 		}
 	}
 	s := good()
+	s.Arms = Arms{Local: math.MaxInt, Remote: 1}
+	if found := s.Check(); len(found) == 0 || found[0].Path != "arms" {
+		t.Errorf("more arms than an int counts: %v", found)
+	}
+	s = good()
 	s.Groups[0].Behavior, s.Groups[0].Clients = Mesh, 1000
 	if found := s.Check(); len(found) == 0 || found[0].Path != "groups[0].clients" {
 		t.Errorf("a mesh of 499,500 connections: %v", found)
