@@ -51,7 +51,7 @@ func attributes(text string) map[string]string {
 	return out
 }
 
-// partTags are what a playlist says of parts. The library (hls-m3u8 0.6.1) refuses parts before the first segment and byte ranges in
+// partTags are what a playlist says of parts. The library refuses parts before the first segment and byte ranges in
 // quotes, guesses from names which segment a part is of, and takes the clock of a segment for its first part. So it does not see them.
 type partTags struct {
 	target time.Duration

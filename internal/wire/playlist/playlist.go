@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -81,23 +79,12 @@ func Resolve(base *url.URL, ref string) string {
 	return u.String()
 }
 
-// mapRange finds the byte range of an initialization segment in quotes. The standard has them. The library (hls-m3u8 0.6.1) takes
-// them for part of the number and drops the whole line without an error.
-var mapRange = regexp.MustCompile(`(?m)^(#EXT-X-MAP:[^\r\n]*BYTERANGE=)"(\d+)(@\d+)?"`)
-
 // Read parses a playlist. Exactly one of the three results is not nil.
 func Read(data []byte) (*Master, *Media, error) {
 	if n := bytes.Count(data, []byte("#EXTINF")); n > MaxSegments {
 		return nil, nil, fmt.Errorf("it lists %d segments; at most %d", n, MaxSegments)
 	}
-	data = mapRange.ReplaceAllFunc(data, func(line []byte) []byte {
-		m := mapRange.FindSubmatch(line)
-		if len(m[3]) == 0 {
-			m[3] = []byte("@0")
-		}
-		return slices.Concat(m[1], m[2], m[3])
-	})
-	data, parts, err := takeParts(data)
+	data, parts, err := takeParts(readable(data))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -109,11 +109,42 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// TestTagsThatAreNotReadDoNoHarm: what they name is read as without them.
+func TestTagsThatAreNotReadDoNoHarm(t *testing.T) {
+	const segments = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n#EXTINF:4,\nb.ts\n"
+	_, want, err := Read([]byte(segments))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"a key that no segment follows":        "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-KEY:METHOD=NONE\nx\n" + segments,
+		"an advert that no segment follows":    "#EXTM3U\n#EXT-X-DATERANGE:ID=\"1\",SCTE35-OUT=0xFC00\nx\n" + segments,
+		"an advert announced at the live edge": segments + "#EXT-X-DATERANGE:ID=\"1\",START-DATE=\"2026-11-29T12:00:00Z\",SCTE35-OUT=0xFC00\n",
+		"parts that nothing is said of":        segments + "#EXT-X-PART:DURATION=1,URI=\"c.ts\"\n",
+	} {
+		if _, m, err := Read([]byte(text)); err != nil || !reflect.DeepEqual(m, want) {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+}
+
+// TestPlaylistsTakeNoMoreThanTheirLength: the library would go through all parts for each.
+func TestPlaylistsTakeNoMoreThanTheirLength(t *testing.T) {
+	parts := "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n" + strings.Repeat("#EXT-X-PART:DURATION=1,URI=\"a\"\n", 20_000)
+	if _, m, err := Read([]byte(parts)); err != nil || len(m.Segments) != 1 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if n := testing.AllocsPerRun(1, func() { _, _, _ = Read([]byte(parts)) }); n > 1000 {
+		t.Errorf("%.0f allocations for 20,000 parts", n)
+	}
+}
+
 // FuzzRead: reading ends, with a master playlist, a media playlist or an error, and within the bound.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(masterText))
 	f.Add([]byte(mediaText))
 	f.Add([]byte(lowLatencyText))
+	f.Add([]byte("#EXTM3U\n#EXT-X-KEY:METHOD=NONE\nx\n"))
 	f.Add([]byte(lowLatencyHead + "#EXT-X-PART:DURATION=0.5,URI=\"a\"\r\n#EXTINF\n#EXTINF:\n#EXT-X-PART:DURATION=0.5,URI=\"#\"\nb\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		kept := slices.Clone(data)

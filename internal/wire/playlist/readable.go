@@ -1,0 +1,49 @@
+package playlist
+
+import (
+	"bytes"
+	"regexp"
+	"slices"
+)
+
+// tags are those that the library (hls-m3u8 0.6.1) sees. It takes any of the others for nothing that is needed here, and some for worse: it
+// panics after a key that no segment follows, refuses a playlist that ends with a date range of SCTE-35, and goes through all parts before for
+// each part of a playlist that does not say how long parts are.
+var tags = [][]byte{
+	[]byte("#EXTINF"), []byte("#EXT-X-PROGRAM-DATE-TIME:"), []byte("#EXT-X-BYTERANGE:"), []byte("#EXT-X-DISCONTINUITY"), []byte("#EXT-X-GAP"),
+	[]byte("#EXTM3U"), []byte("#EXT-X-VERSION:"), []byte("#EXT-X-TARGETDURATION:"), []byte("#EXT-X-MEDIA-SEQUENCE:"), []byte("#EXT-X-SERVER-CONTROL:"),
+	[]byte("#EXT-X-ENDLIST"), []byte("#EXT-X-MEDIA:"), []byte("#EXT-X-STREAM-INF:"), []byte("#EXT-X-I-FRAME-STREAM-INF:"), mapTag,
+}
+
+// tagsOfParts are those that takeParts reads.
+var tagsOfParts = [][]byte{[]byte(partTag), []byte(hintTag), []byte(infoTag), []byte(skipTag)}
+
+var mapTag = []byte("#EXT-X-MAP:")
+
+// mapRange finds the byte range of an initialization segment in quotes. The standard has them. The library takes them for part of the
+// number and drops the whole line without an error.
+var mapRange = regexp.MustCompile(`^([^\r\n]*BYTERANGE=)"(\d+)(@\d+)?"`)
+
+// readable returns what is read of a playlist, as the library reads it.
+func readable(data []byte) []byte {
+	out := make([]byte, 0, len(data))
+	parts := bytes.HasPrefix(data, []byte(infoTag)) || bytes.Contains(data, []byte("\n"+infoTag))
+	for line := range bytes.Lines(data) {
+		begins := func(tag []byte) bool { return bytes.HasPrefix(line, tag) }
+		switch {
+		case begins(mapTag):
+			out = append(out, mapRange.ReplaceAllFunc(line, unquoted)...)
+		case line[0] != '#' || slices.ContainsFunc(tags, begins) || parts && slices.ContainsFunc(tagsOfParts, begins):
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+func unquoted(line []byte) []byte {
+	m := mapRange.FindSubmatch(line)
+	if len(m[3]) == 0 {
+		m[3] = []byte("@0")
+	}
+	return slices.Concat(m[1], m[2], m[3])
+}
