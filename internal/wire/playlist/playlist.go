@@ -84,6 +84,9 @@ func Read(data []byte) (*Master, *Media, error) {
 	if n := bytes.Count(data, []byte("#EXTINF")); n > MaxSegments {
 		return nil, nil, fmt.Errorf("it lists %d segments; at most %d", n, MaxSegments)
 	}
+	if v, a := bytes.Count(data, []byte("#EXT-X-STREAM-INF:")), bytes.Count(data, []byte("#EXT-X-MEDIA:")); v*a > MaxSegments {
+		return nil, nil, fmt.Errorf("it lists %d variants that may have %d renditions each; at most %d in all", v, a, MaxSegments)
+	}
 	data, parts, err := takeParts(readable(data))
 	if err != nil {
 		return nil, nil, err

@@ -1,6 +1,7 @@
 package playlist
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -128,7 +129,7 @@ func TestTagsThatAreNotReadDoNoHarm(t *testing.T) {
 	}
 }
 
-// TestPlaylistsTakeNoMoreThanTheirLength: the library would go through all parts for each.
+// TestPlaylistsTakeNoMoreThanTheirLength: the library would go through all parts for each, and give each variant all of its renditions.
 func TestPlaylistsTakeNoMoreThanTheirLength(t *testing.T) {
 	parts := "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n" + strings.Repeat("#EXT-X-PART:DURATION=1,URI=\"a\"\n", 20_000)
 	if _, m, err := Read([]byte(parts)); err != nil || len(m.Segments) != 1 {
@@ -136,6 +137,19 @@ func TestPlaylistsTakeNoMoreThanTheirLength(t *testing.T) {
 	}
 	if n := testing.AllocsPerRun(1, func() { _, _, _ = Read([]byte(parts)) }); n > 1000 {
 		t.Errorf("%.0f allocations for 20,000 parts", n)
+	}
+	master := func(variants, renditions int) string {
+		text := "#EXTM3U\n"
+		for i := range renditions {
+			text += fmt.Sprintf("#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"%d\",URI=\"%d.m3u8\"\n", i, i)
+		}
+		return text + strings.Repeat("#EXT-X-STREAM-INF:BANDWIDTH=1,AUDIO=\"a\"\nv.m3u8\n", variants)
+	}
+	if m, _, err := Read([]byte(master(64, 1024))); err != nil || len(m.Variants) != 64 || len(m.Alternatives) != 1024 {
+		t.Errorf("64 variants with 1,024 renditions: %v", err)
+	}
+	if _, _, err := Read([]byte(master(1000, 1000))); err == nil || !strings.Contains(err.Error(), "1000 variants") {
+		t.Errorf("1,000 variants with 1,000 renditions: %v", err)
 	}
 }
 
