@@ -17,18 +17,15 @@ type edge struct {
 // where there is one. It says whether there was anything to leap over.
 func (e *edge) leap() bool {
 	p := e.p
-	if p.over || e.paused || p.head.playing || !p.started || p.seeks.open || len(p.tracks) == 0 || p.tracks[0].live.last == nil {
+	if p.over || e.paused || p.head.playing || !e.placed {
 		return false
 	}
-	v := &p.tracks[0].live
-	l := v.last
-	i := l.at(p.head.position)
-	if i >= len(l.list) || l.list[i].Start <= p.head.position {
-		return false
+	to := p.head.position
+	for _, t := range p.tracks {
+		to = max(to, t.live.beyond(p.head.position))
 	}
-	to := l.list[i].Start
-	if v.goesOn() && v.t.held[l.list[i].place] == nil {
-		to = max(to, v.sync())
+	if to == p.head.position {
+		return false
 	}
 	e.leaps++
 	p.head.put(to)
@@ -37,7 +34,7 @@ func (e *edge) leap() bool {
 	}
 	if p.end() > p.head.position {
 		p.buffered()
-	} else if p.seen.stalled.IsZero() {
+	} else if p.started && !p.seeks.open && p.seen.stalled.IsZero() {
 		p.seen.stall()
 	}
 	p.fill()

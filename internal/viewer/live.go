@@ -217,6 +217,24 @@ func (v *live) within(to time.Duration) time.Duration {
 	return max(to, v.last.list[0].Start)
 }
 
+// beyond is where playback goes on that finds nothing at a moment: at the edge if what was there has left the playlist, behind the gap
+// if there is one. It is the moment itself where there is something, or nothing yet.
+func (v *live) beyond(at time.Duration) time.Duration {
+	l := v.last
+	if l == nil {
+		return at
+	}
+	i := l.at(at)
+	if i >= len(l.list) || l.list[i].Start <= at {
+		return at
+	}
+	to := l.list[i].Start
+	if v.goesOn() && v.t.held[l.list[i].place] == nil {
+		to = max(to, v.sync())
+	}
+	return to
+}
+
 // latency is how far a moment on the timeline that is played now is behind its wall clock; 0: unknown.
 func (v *live) latency(at time.Duration) time.Duration {
 	if v.last == nil || len(v.last.list) == 0 {

@@ -1,6 +1,8 @@
 package viewer
 
 import (
+	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -128,6 +130,44 @@ func TestAStalePlaylistTakesNothingBack(t *testing.T) {
 	s.check()
 	if sum := a.now(); sum.Stats.Stalls != 0 || sum.Leaps != 0 || sum.Errors != 0 || sum.Ended != "end" {
 		t.Errorf("%+v", sum)
+	}
+}
+
+// gapped is an origin whose playlists have segments without media.
+type gapped struct {
+	origin
+	gaps []int
+}
+
+func (o gapped) Get(f Fetch, progress func(int64), done func(Fetched, error)) func() {
+	return o.origin.Get(f, progress, func(got Fetched, err error) {
+		for _, seq := range o.gaps {
+			name := fmt.Sprintf("#EXTINF:2.000,\nseg-%d.ts", seq)
+			got.Data = bytes.ReplaceAll(got.Data, []byte(name), []byte("#EXT-X-GAP\n"+name))
+		}
+		done(got, err)
+	})
+}
+
+// TestWhatIsBehindAGapIsLoadedOnce, and played: the viewer joins at a gap, comes to one, and is led into one.
+func TestWhatIsBehindAGapIsLoadedOnce(t *testing.T) {
+	s := newScene(t, onAir(40, 100_000))
+	s.wrap = func(o origin) Origin { return gapped{o, []int{9, 16}} }
+	a := s.viewer(fast, func(c *Config) { alone(c); c.Seeks = []Seek{{After: 20 * time.Second, To: 33 * time.Second}} })
+	s.w.run(90 * time.Second)
+	s.check()
+	came := map[string]int{}
+	for _, r := range a.results {
+		came[r.URL]++
+	}
+	for url, n := range came {
+		if n > 1 {
+			t.Errorf("%s came %d times", url, n)
+		}
+	}
+	sum := a.now()
+	if sum.Ended != "end" || sum.Leaps != 3 || sum.Errors != 0 {
+		t.Errorf("ended %q: %d leaps, %d errors", sum.Ended, sum.Leaps, sum.Errors)
 	}
 }
 

@@ -121,9 +121,9 @@ func (t *track) fill() {
 	}
 	to := t.bufferedTo(from)
 	i := l.at(to)
-	if i >= len(l.list) {
+	if i >= len(l.list) || t.held[l.list[i].place] != nil {
 		t.level = level // the one that is reloaded
-		return          // all of it is here
+		return          // all of it is here, or the playhead is to leap over a gap first
 	}
 	if full := to - from - p.cfg.Buffer; full >= 0 {
 		if p.head.playing {
