@@ -26,6 +26,7 @@ type broadcast struct {
 	name     func(r, seq int) string  // of a segment; nil: seg-<seq>.ts
 	stale    func(r int, now int) int // the playlist that a cache shows; nil: that of now
 	signed   map[string][]byte        // what a packager has signed, by path; nil: it signs nothing
+	anew     int                      // segment with which the packager begins anew, with lower numbers; 0: it does not
 }
 
 // kept is how many segments an origin still has that have left the playlist.
@@ -83,13 +84,26 @@ func (b *broadcast) signatures(r int) []byte {
 	return listOf(entries...)
 }
 
+// first is the first segment in a playlist that ends before edge, and its number.
+func (b *broadcast) first(edge int) (seq, number int) {
+	seq = max(0, edge-b.window)
+	switch {
+	case b.anew == 0:
+		return seq, seq
+	case edge < b.anew:
+		return seq, seq + 1000
+	}
+	seq = max(seq, b.anew)
+	return seq, seq - b.anew
+}
+
 func (b *broadcast) list(r int) []byte {
 	edge := b.edge()
 	if b.stale != nil {
 		edge = b.stale(r, edge)
 	}
-	first := max(0, edge-b.window)
-	list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n#EXT-X-MEDIA-SEQUENCE:%d\n", int(b.duration.Seconds()), first)
+	first, number := b.first(edge)
+	list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n#EXT-X-MEDIA-SEQUENCE:%d\n", int(b.duration.Seconds()), number)
 	list += "#EXT-X-PROGRAM-DATE-TIME:" + b.published(first).Add(-b.duration).UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
 	for seq := first; seq < edge; seq++ {
 		if b.breaks[seq] {

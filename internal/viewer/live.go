@@ -1,6 +1,9 @@
 package viewer
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
 	holdTargets = 3 // target durations behind the end of a live playlist, where that does not say how far
@@ -42,6 +45,9 @@ func (v *live) outdated(l *rendition) bool {
 // came takes a playlist. One that is older than the last one of its rendition, as a stale cache has it, adds nothing.
 func (v *live) came(l *rendition, list *mediaList, began time.Time) {
 	p, end, again := v.t.p, place{}, list.pace
+	if v.anew(list) {
+		p.renumber(list.entries[0].sequence)
+	}
 	if n := len(list.entries); n > 0 {
 		end = place{list.entries[n-1].sequence + 1, 0}
 	}
@@ -64,6 +70,56 @@ func (v *live) came(l *rendition, list *mediaList, began time.Time) {
 	}
 	p.edge.leap()
 	p.edge.keepUp()
+}
+
+// anew says whether a playlist with lower numbers than the last one is of a packager that has begun anew, and not one that a cache has
+// kept: its clock has gone on, or, where there is none, it has nothing that is known.
+func (v *live) anew(list *mediaList) bool {
+	if v.last == nil || len(v.last.list) == 0 || len(list.entries) == 0 {
+		return false
+	}
+	known := v.last.list
+	old, last := known[len(known)-1], list.entries[len(list.entries)-1]
+	if old.at.IsZero() || last.at.IsZero() {
+		return last.sequence < known[0].sequence
+	}
+	return last.compare(old.place) < 0 && last.at.After(old.at)
+}
+
+// renumber gives what is known lower numbers than a packager that has begun anew: one that no segment has is between them, so that there is
+// a gap on the timeline. What is buffered is played before it.
+func (p *player) renumber(first int64) {
+	last := int64(math.MinInt64)
+	for _, t := range p.tracks {
+		if l := t.any(); l != nil && len(l.list) > 0 {
+			last = max(last, l.list[len(l.list)-1].sequence)
+		}
+	}
+	for _, t := range p.tracks {
+		t.renumber(first - 2 - last)
+	}
+}
+
+func (t *track) renumber(by int64) {
+	held := make(map[place]*rendition, len(t.held))
+	for at, l := range t.held {
+		at.sequence += by
+		held[at] = l
+	}
+	t.held = held
+	clear(t.inits) // there are others under the same names
+	if t.asked != nil {
+		t.asked.sequence += by
+	}
+	for _, l := range t.levels {
+		for i := range l.list {
+			l.list[i].sequence += by
+		}
+		if l.live != nil {
+			l.live.end.sequence += by
+			l.live.next = nil // the origin would not wait for it
+		}
+	}
 }
 
 // place gives the segments of a playlist their places on the timeline of the presentation, which is known from a playlist of the

@@ -133,6 +133,26 @@ func TestAStalePlaylistTakesNothingBack(t *testing.T) {
 	}
 }
 
+// TestAPackagerThatBeginsAnewIsFollowed, with lower numbers: what is buffered is played, and then what is new.
+func TestAPackagerThatBeginsAnewIsFollowed(t *testing.T) {
+	for name, undated := range map[string]bool{"with a clock": false, "by numbers": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, onAir(60, 100_000))
+			s.film.live.anew, s.film.live.undated = 32, undated
+			a := s.viewer(fast, alone)
+			s.w.run(120 * time.Second)
+			s.check()
+			sum := a.now()
+			if sum.Ended != "end" || sum.Stats.Stalls != 0 || sum.Leaps != 1 || sum.Errors != 0 || sum.Stats.PlayedMs != (60-12)*2_000+4_000 {
+				t.Errorf("ended %q: %d stalls, %d leaps, %d errors, %d ms played", sum.Ended, sum.Stats.Stalls, sum.Leaps, sum.Errors, sum.Stats.PlayedMs)
+			}
+			if n := len(a.results); n != 60-9-1 { // one was not published before
+				t.Errorf("%d segments came", n)
+			}
+		})
+	}
+}
+
 // gapped is an origin whose playlists have segments without media.
 type gapped struct {
 	origin

@@ -52,14 +52,25 @@ func (o parted) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 	if err != nil {
 		panic(err)
 	}
-	w, at := o.node.w, o.node.w.now
+	w, at, b := o.node.w, o.node.w.now, o.film.live
+	numbered := func() int {
+		seq, number := b.first(b.edge())
+		return number - seq
+	}
 	var r, seq, part int
+	shift, fails := numbered(), func() bool { return false }
 	switch n, _ := fmt.Sscanf(u.Path, "/media/film/%d/", &r); {
 	case n == 1 && strings.HasSuffix(u.Path, ".m3u8"):
 		*o.reloads++
 		if q := u.Query(); q.Has("_HLS_msn") && o.blocks {
 			seq, _ = strconv.Atoi(q.Get("_HLS_msn"))
 			part, _ = strconv.Atoi(q.Get("_HLS_part"))
+			if seq -= shift; seq > b.edge()+2 {
+				seq = b.edge()
+				fails = func() bool { return true }
+			} else {
+				fails = func() bool { return numbered() != shift }
+			}
 			if wait := o.published(seq, part); wait.After(at) {
 				at = wait
 			}
@@ -74,7 +85,11 @@ func (o parted) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 	stopped := false
 	w.at(at, func() {
 		w.After(2*o.film.node.away(o.node), func() {
-			if !stopped {
+			switch {
+			case stopped:
+			case fails():
+				done(Fetched{}, errors.New("400 Bad Request")) // RFC 8216bis, section 6.2.5.2
+			default:
 				done(Fetched{Data: o.list(r), URL: f.URL}, nil)
 			}
 		})
@@ -86,9 +101,9 @@ func (o parted) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 func (o parted) list(r int) []byte {
 	b := o.film.live
 	edge := b.edge()
-	first := max(0, edge-b.window)
+	first, number := b.first(edge)
 	part := b.duration.Seconds() / partsEach
-	list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=%.3f\n#EXT-X-PART-INF:PART-TARGET=%.3f\n#EXT-X-MEDIA-SEQUENCE:%d\n", int(b.duration.Seconds()), 3*part, part, first)
+	list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=%.3f\n#EXT-X-PART-INF:PART-TARGET=%.3f\n#EXT-X-MEDIA-SEQUENCE:%d\n", int(b.duration.Seconds()), 3*part, part, number)
 	list += "#EXT-X-PROGRAM-DATE-TIME:" + b.published(first).Add(-b.duration).UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
 	for seq := first; seq <= edge; seq++ {
 		for p := 0; p < partsEach && seq >= edge-3 && !o.published(seq, p).After(b.w.now); p++ {
@@ -125,6 +140,19 @@ func TestPartsArePlayedAsTheyCome(t *testing.T) {
 	}
 	if !strings.Contains(a.results[0].URL, ".0.ts") {
 		t.Errorf("the first part that came is %s, which needs others", a.results[0].URL)
+	}
+}
+
+// TestAPackagerOfPartsThatBeginsAnewIsFollowed, with lower numbers: its origin refuses to wait for what comes much later.
+func TestAPackagerOfPartsThatBeginsAnewIsFollowed(t *testing.T) {
+	s := newScene(t, onAir(60, 100_000))
+	s.inParts(true)
+	s.film.live.anew = 32
+	a := s.viewer(fast, lowLatency)
+	s.w.run(70 * time.Second)
+	s.check()
+	if sum := a.now(); sum.Stats.Stalls > 1 || sum.Errors != 1 || sum.Leaps != 1 || sum.LagMs > 2500 || sum.Stats.PlayedMs < 58_000 {
+		t.Errorf("%d ms behind, %d stalls, %d errors (%s), %d leaps, played %d ms", sum.LagMs, sum.Stats.Stalls, sum.Errors, sum.LastError, sum.Leaps, sum.Stats.PlayedMs)
 	}
 }
 

@@ -75,7 +75,8 @@ func (p *player) start() {
 	})
 }
 
-// fetch gets a playlist, again and again if need be. An error of use ends the playback.
+// fetch gets a playlist, again and again if need be. An error of use ends the playback. After a failure nothing is waited for at the origin:
+// it refuses to wait for a part that is far ahead, which one is whose packager has begun anew, with lower numbers.
 func (p *player) fetch(url string, tries int, use func(Fetched) error) {
 	p.origin.Get(Fetch{URL: url}, func(int64) {}, func(got Fetched, err error) {
 		p.loop.Post(func() {
@@ -88,7 +89,7 @@ func (p *player) fetch(url string, tries int, use func(Fetched) error) {
 				p.faults.add(err)
 				p.loop.After(retryDelay(tries), func() {
 					if !p.over {
-						p.fetch(url, tries+1, use)
+						p.fetch(reloaded(url), tries+1, use)
 					}
 				})
 			default:
