@@ -69,6 +69,7 @@ type Packager struct {
 type memory struct {
 	key     *ecdsa.PrivateKey
 	entries map[segment.Name][]byte
+	ahead   map[segment.Name]time.Time // when the files were modified, of those with a time ahead of the clock
 }
 
 // New checks settings.

@@ -1,6 +1,7 @@
 package packaging
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -211,10 +212,13 @@ func (pl *Plan) Sign(ctx context.Context) ([]List, error) {
 // remember spares the next plan of the playlist the signatures of what stays as it is.
 func (pl *Plan) remember() {
 	p := pl.packager
-	m := memory{p.Key, make(map[segment.Name][]byte, pl.Segments())}
+	m := memory{p.Key, make(map[segment.Name][]byte, pl.Segments()), map[segment.Name]time.Time{}}
 	for _, one := range pl.lists {
 		for i, s := range one.spans {
 			m.entries[s.name] = one.entries[i]
+			if s.modified.After(p.Now()) {
+				m.ahead[s.name] = s.modified
+			}
 		}
 	}
 	p.mu.Lock()
@@ -222,13 +226,22 @@ func (pl *Plan) remember() {
 	p.known[pl.File] = m
 }
 
-func (p *Packager) recall(file string) map[segment.Name][]byte {
+func (p *Packager) recall(file string) memory {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if m := p.known[file]; m.key == p.Key {
-		return m.entries
+		return m
 	}
-	return nil
+	return memory{}
+}
+
+// since says whether the file of a span was not written to since a certificate of it was issued. One whose time is ahead of the clock was
+// not, while that is the time that it had: it would have that of the clock.
+func (m memory) since(s span, c *certificate.Certificate, now time.Time) bool {
+	if s.modified.After(now) {
+		return s.modified.Equal(m.ahead[s.name]) && bytes.Equal(m.entries[s.name], c.Bytes())
+	}
+	return s.modified.Before(c.IssuedAt)
 }
 
 // forget drops what is remembered of a playlist that is gone.
@@ -251,8 +264,8 @@ func (pl *Plan) keep(old []byte, one *sheet) {
 	known, now := p.recall(pl.File), p.Now()
 	for i, s := range one.spans {
 		c := had[s.name]
-		if c != nil && c.Length == s.length && c.ObjectLength == s.object && s.modified.Before(c.IssuedAt) && !c.IssuedAt.Before(p.since) &&
-			c.NotAfter.Sub(now) > one.life/2 && p.genuine(c, s.name, known, now) {
+		if c != nil && c.Length == s.length && c.ObjectLength == s.object && known.since(s, c, now) && !c.IssuedAt.Before(p.since) &&
+			c.NotAfter.Sub(now) > one.life/2 && p.genuine(c, s.name, known.entries, now) {
 			one.entries[i] = c.Bytes()
 			pl.Kept++
 		} else {

@@ -127,3 +127,45 @@ func TestWatchingAgainSignsOnce(t *testing.T) {
 		t.Errorf("signed %d of %d segments, and %d times more: %d bytes read", plan.Segments()-plan.Kept, plan.Segments(), len(reports), again.Read())
 	}
 }
+
+// TestAFileWhoseTimeIsAheadIsSignedOnce, as long as its time is ahead of the clock and the same, and once more when it is not ahead any
+// more: from then on the time says what is written to the file.
+func TestAFileWhoseTimeIsAheadIsSignedOnce(t *testing.T) {
+	p := newPackager(t, nil)
+	p.film()
+	put := func(seed byte) { p.put("seg-2.m4s", content(2*segment.PieceSize, seed), -time.Hour) }
+	put(7)
+	ticks, reports := make(chan time.Time), make(chan *Plan, 100)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, _ error) { reports <- plan })
+	}()
+	looks := func() {
+		for range 5 {
+			p.pass(time.Second)
+			if err := os.Chtimes(p.dir, p.Now(), p.Now()); err != nil { // a file came to it
+				t.Error(err)
+			}
+			ticks <- p.Now()
+		}
+	}
+	for _, step := range []struct {
+		name   string
+		change func()
+		signed int
+	}{{"it is there", func() {}, 3}, {"it is another one", func() { put(9) }, 1}, {"its time has come", func() { p.pass(2 * time.Hour) }, 1}} {
+		step.change()
+		looks()
+		if len(reports) != 1 {
+			t.Errorf("%s: signed %d times", step.name, len(reports))
+		}
+		if plan := <-reports; plan.Segments()-plan.Kept != step.signed {
+			t.Errorf("%s: signed %d of %d segments", step.name, plan.Segments()-plan.Kept, plan.Segments())
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
