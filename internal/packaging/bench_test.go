@@ -14,10 +14,15 @@ import (
 	"time"
 )
 
-// BenchmarkAChangeOfALivePlaylist signs the segment that is new; 1,800 others stay, as in an hour at 2 s.
+// BenchmarkAChangeOfALivePlaylist signs the segment that is new; the others stay, those of an hour and of twelve at 2 s.
 func BenchmarkAChangeOfALivePlaylist(b *testing.B) {
+	for _, hours := range []int{1, 12} {
+		b.Run(fmt.Sprintf("hours=%d", hours), func(b *testing.B) { changeALivePlaylist(b, hours*1800) })
+	}
+}
+
+func changeALivePlaylist(b *testing.B, kept int) {
 	p := newPackager(b, nil)
-	const kept = 1800
 	p.put("0.ts", content(1000, 3), time.Hour)
 	list := "#EXTM3U\n#EXT-X-TARGETDURATION:2\n"
 	n := 0

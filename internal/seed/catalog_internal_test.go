@@ -232,3 +232,38 @@ func TestARefusalOfTheOriginHasAHint(t *testing.T) {
 		t.Errorf("%v", hint)
 	}
 }
+
+// BenchmarkAReloadOfALongLivePlaylist reads a live playlist with segments of 2 s that has gone on by one, and takes in what it lists.
+func BenchmarkAReloadOfALongLivePlaylist(b *testing.B) {
+	rules, begin := testSite(b), time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC)
+	for _, of := range []struct {
+		name     string
+		segments int
+	}{{"window=30s", 15}, {"window=1h", 1800}, {"window=12h", 21_600}} {
+		b.Run(of.name, func(b *testing.B) {
+			var texts [2][]byte
+			for first := range texts {
+				text := fmt.Appendf(nil, "#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:%d\n", first)
+				for i := range of.segments {
+					at := begin.Add(time.Duration(first+i) * 2 * time.Second)
+					text = fmt.Appendf(text, "#EXT-X-PROGRAM-DATE-TIME:%s\n#EXTINF:2.000,\nsegment-%06d.ts\n", at.Format("2006-01-02T15:04:05.000Z"), first+i)
+				}
+				texts[first] = text
+			}
+			l, now, taking := newListings("demo"), begin, time.Duration(0)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				_, r, err := playlist.List(rules, "/live/index.m3u8", texts[i%2], now)
+				if err != nil {
+					b.Fatal(err)
+				}
+				since := time.Now()
+				l.take("/live/index.m3u8", r, now)
+				l.forget(now)
+				taking += time.Since(since)
+			}
+			b.ReportMetric(float64(taking.Microseconds())/1000/float64(b.N), "ms-taking/op")
+			b.ReportMetric(float64(len(texts[0]))/1000, "kB")
+		})
+	}
+}

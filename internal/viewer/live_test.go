@@ -282,3 +282,29 @@ func TestALivePlaylistIsReadAtItsSpeedAlone(t *testing.T) {
 		t.Errorf("%+v", second)
 	}
 }
+
+// BenchmarkAReloadOfALongLivePlaylist takes in a playlist with segments of 2 s that has gone on by one, in the goroutine that does all else.
+func BenchmarkAReloadOfALongLivePlaylist(b *testing.B) {
+	for _, of := range []struct {
+		name     string
+		segments int
+	}{{"window=30s", 15}, {"window=1h", 1800}, {"window=12h", 21_600}} {
+		b.Run(of.name, func(b *testing.B) {
+			s := newScene(b, func(w *world) *film {
+				return newBroadcast(w, 2*time.Second, of.segments, of.segments+5, []float64{1}, 1000)
+			})
+			a := s.viewer(fast, alone)
+			s.w.run(time.Second)
+			t := a.player.tracks[0]
+			list := s.film.live.list(0)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				from, to := fmt.Sprintf("SEQUENCE:%d\n", i), fmt.Sprintf("SEQUENCE:%d\n", i+1)
+				list = bytes.Replace(list, []byte(from), []byte(to), 1)
+				if err := t.take(t.levels[0], Fetched{URL: t.levels[0].url, Data: list}, s.w.now); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
