@@ -56,16 +56,20 @@ func Main() int {
 	return cmdline.Main("leeway", func(ctx context.Context) error { return Run(ctx, os.Args[1:], Process()) })
 }
 
-// Run parses args (without the program's name) and does what they say until it is done or ctx ends; a service that ctx
-// ended has shut down cleanly and returns nil.
+// Run parses args (without the program's name) and does what they say until it is done or ctx ends. A service that ctx
+// ended has shut down cleanly and returns nil; of another command the work is not done, and a script must not go on.
 func Run(ctx context.Context, args []string, env Env) error {
 	var flags cli
+	r := &run{env: env, flags: &flags}
 	p := cmdline.Program{Name: "leeway", Description: "Peer-assisted video delivery that gives way.", Version: buildinfo.Describe("leeway " + Version), Stdout: env.Stdout, Stderr: env.Stderr, Default: keyDefault()}
-	err := p.Run(ctx, &flags, args, &run{env: env, flags: &flags})
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+	err := p.Run(ctx, &flags, args, r)
+	switch {
+	case ctx.Err() == nil || !errors.Is(err, context.Canceled):
+		return err
+	case r.serves:
 		return nil
 	}
-	return err
+	return fmt.Errorf("interrupted: %w", err)
 }
 
 // newLogger writes to w: text where a person reads, JSON where a machine does. format and level come from the

@@ -51,8 +51,9 @@ type cli struct {
 
 // run is what a command gets beside its own flags.
 type run struct {
-	env   Env
-	flags *cli
+	env    Env
+	flags  *cli
+	serves bool // the command is a service, which goes on until it is told to end
 
 	filed *Config        // what the file alone says, once it was loaded; nil: there is none
 	lines map[string]int // of its keys

@@ -157,7 +157,7 @@ func merged(form, values problems) problems {
 // service is load for a command that starts one: values that are wrong are an error, too. name is its section of the configuration;
 // empty: it reads all of them.
 func (r *run) service(name string, flags any) (*Config, *slog.Logger, error) {
-	r.env.service = name
+	r.env.service, r.serves = name, true
 	config, log, err := r.load(flags)
 	if err == nil {
 		err = r.valid(config)
