@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,6 +27,7 @@ type answer struct {
 	url      string // after redirects
 	asked    string
 	response *http.Response // its body is read
+	came     time.Time      // the response, by Config.Now
 	body     []byte
 	err      error
 }
@@ -65,9 +67,20 @@ func (e *examination) get(ctx context.Context, what, at string, most int64, firs
 		return a
 	}
 	defer res.Body.Close()
-	a.response, a.url = res, res.Request.URL.String()
+	a.response, a.came, a.url = res, e.cfg.Now(), res.Request.URL.String()
 	a.body, a.err = io.ReadAll(io.LimitReader(res.Body, most))
 	return a
+}
+
+// ahead is how far the clock of the server is ahead of this one, ms; false where it does not say what time it is. A cache gives the date on
+// which it had the answer, and how long ago that was.
+func (a answer) ahead() (ms int64, ok bool) {
+	at, err := http.ParseTime(a.response.Header.Get("Date"))
+	if err != nil {
+		return 0, false
+	}
+	age, _ := strconv.ParseUint(a.response.Header.Get("Age"), 10, 32) // 0: it is no copy
+	return at.UnixMilli() + int64(age)*1000 - a.came.UnixMilli(), true
 }
 
 // trouble says what is wrong with an answer, for a code that begins with what was asked for; nil: its status is fine.

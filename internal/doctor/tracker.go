@@ -213,9 +213,7 @@ func checkClock(_ context.Context, e *examination) []Finding {
 	var origin, ahead int64
 	dated := false
 	if e.manifest != nil {
-		if at, err := http.ParseTime(e.manifest.response.Header.Get("Date")); err == nil {
-			origin, dated = at.UnixMilli()-e.cfg.Now().UnixMilli(), true
-		}
+		origin, dated = e.manifest.ahead()
 	}
 	other := "the tracker's"
 	switch {
