@@ -137,6 +137,7 @@ func TestPlantedFaults(t *testing.T) {
 		t.Run("config", func(t *testing.T) { t.Parallel(); s.config(t) })
 		t.Run("healthy", func(t *testing.T) { t.Parallel(); s.healthy(t) })
 		t.Run("draws", func(t *testing.T) { t.Parallel(); s.draws(t) })
+		t.Run("late", func(t *testing.T) { t.Parallel(); s.late(t) })
 		for _, c := range cases {
 			t.Run(c.code, func(t *testing.T) {
 				t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,16 @@ import (
 
 // drawn is the tracker behind a proxy that puts sessions into the control group by their number, from one on.
 func drawn(t *testing.T, tracker string, member func(n int32) bool) (at string, count *atomic.Int32) {
+	return through(t, tracker, func(n int32, b []byte) []byte {
+		if member(n) {
+			b = bytes.Replace(b, []byte(`"control_group":false`), []byte(`"control_group":true`), 1)
+		}
+		return b
+	})
+}
+
+// through is the tracker behind a proxy that changes what the tracker says to sessions, by their number, from one on.
+func through(t *testing.T, tracker string, change func(n int32, b []byte) []byte) (at string, count *atomic.Int32) {
 	count = new(atomic.Int32)
 	upgrader := websocket.Upgrader{Subprotocols: []string{signal.Subprotocol}, CheckOrigin: func(*http.Request) bool { return true }}
 	dialer := websocket.Dialer{Subprotocols: upgrader.Subprotocols}
@@ -46,14 +57,7 @@ func drawn(t *testing.T, tracker string, member func(n int32) bool) (at string, 
 		}
 		var both sync.WaitGroup
 		both.Go(func() { pass(here, there, func(b []byte) []byte { return b }) })
-		both.Go(func() {
-			pass(there, here, func(b []byte) []byte {
-				if member(n) {
-					b = bytes.Replace(b, []byte(`"control_group":false`), []byte(`"control_group":true`), 1)
-				}
-				return b
-			})
-		})
+		both.Go(func() { pass(there, here, func(b []byte) []byte { return change(n, b) }) })
 		both.Wait()
 	}))
 	t.Cleanup(proxy.Close)
@@ -78,5 +82,22 @@ func (s *set) draws(t *testing.T) {
 	report = doctor.Examine(t.Context(), c, nil)
 	if f, ok := found(report, "control-group"); !ok || f.Status != doctor.Warn || count.Load() != 3 {
 		t.Errorf("%d sessions, and %+v", count.Load(), f)
+	}
+}
+
+// late has the tracker hear of the seed when the doctor has joined: it joins again.
+func (s *set) late(t *testing.T) {
+	var joins atomic.Int32
+	seeds := regexp.MustCompile(`"seeds":[1-9]`)
+	c := doctor.Config{Manifest: s.good.manifest(), Patience: 20 * time.Second}
+	c.Tracker, _ = through(t, s.tracker, func(_ int32, b []byte) []byte {
+		if seeds.Match(b) && joins.Add(1) == 1 {
+			return seeds.ReplaceAll(b, []byte(`"seeds":0`))
+		}
+		return b
+	})
+	report := doctor.Examine(t.Context(), c, nil)
+	if f, ok := found(report, "no-seed"); ok || !report.Healthy || joins.Load() < 2 {
+		t.Errorf("%d joins, and %+v", joins.Load(), f)
 	}
 }

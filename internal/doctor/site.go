@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -78,39 +80,51 @@ func (e *examination) policy() []Finding {
 	return nil
 }
 
-// checkSeed joins the title's swarm and waits for a seed.
+// looks is how often a swarm is joined to see whether it has a seed, a second apart: a tracker hears of seeds every two seconds.
+const looks = 4
+
+// checkSeed joins the title's swarm until a seed is introduced: one that has just started is known from its first beat on.
 func checkSeed(ctx context.Context, e *examination) []Finding {
 	if e.rules == nil {
 		return skipped("the manifest is not known to be the site's")
 	}
+	for n := 1; ; n++ {
+		joined, found := e.join(ctx)
+		switch {
+		case found != nil && n == 1:
+			return found
+		case found == nil && joined.Seeds > 0:
+			e.seeded = true
+			return ok("%s introduced, %s in the swarm", counted(joined.Seeds, "seed"), counted(joined.Viewers-1, "viewer"))
+		case found != nil, n == looks, !sleep.For(ctx, time.Second): // what the tracker said before holds
+			return fail("no-seed", "no seed was introduced for this title, and nothing is shared without one (but what packagers sign)",
+				"start a seed (leeway seed, with nats.url of the trackers), and give the site a fetch_base; a seed that is not ready says why at its /readyz: usually UDP 4600 is closed, or seed.announce is missing")
+		}
+	}
+}
+
+// join enters the title's swarm and leaves it again.
+func (e *examination) join(ctx context.Context) (joined *signal.Joined, found []Finding) {
 	path, _, _ := strings.Cut(e.named.key, "?")
-	viewers, seeds := 0, 0
-	m, err := e.ask(ctx, &signal.Join{Request: 2, Title: e.named.title, Manifest: path, Role: site.RoleLeech, Want: 1}, func(m signal.Message) bool {
-		joined, is := m.(*signal.Joined)
-		if is {
-			viewers, seeds = joined.Viewers, joined.Seeds
+	m, err := e.ask(ctx, &signal.Join{Request: 2, Title: e.named.title, Manifest: path, Role: site.RoleLeech, Want: 1}, func(m signal.Message) (is bool) {
+		if joined, is = m.(*signal.Joined); is {
 			if leave, err := signal.Encode(&signal.Leave{Swarm: joined.Swarm}); err == nil {
-				_ = e.conn.Write(leave) // the connection is closed soon
+				_ = e.conn.Write(leave) // a connection that is lost is noticed by what comes next
 			}
 		}
 		return is
 	})
 	if err != nil {
-		return fail("join-timeout", "the tracker does not answer a join: "+err.Error(), "look at the tracker's log and its /readyz: the tracker that keeps the title may have lost its bus (nats.url)")
+		return nil, fail("join-timeout", "the tracker does not answer a join: "+err.Error(), "look at the tracker's log and its /readyz: the tracker that keeps the title may have lost its bus (nats.url)")
 	}
 	if refused, is := m.(*signal.Error); is {
 		fix := refused.Hint
 		if refused.Code == "bad-title" {
 			fix = "bind the title to the manifest: title.explicit of the site, or title and manifest of the token (leeway token mint --title … --manifest …)"
 		}
-		return fail(refused.Code, "the tracker: "+refused.Message, fix)
+		return nil, fail(refused.Code, "the tracker: "+refused.Message, fix)
 	}
-	if seeds == 0 {
-		return fail("no-seed", "no seed was introduced for this title, and nothing is shared without one (but what packagers sign)",
-			"start a seed (leeway seed, with nats.url of the trackers), and give the site a fetch_base; a seed that is not ready says why at its /readyz: usually UDP 4600 is closed, or seed.announce is missing")
-	}
-	e.seeded = true
-	return ok("%s introduced, %s in the swarm", counted(seeds, "seed"), counted(viewers-1, "viewer"))
+	return joined, nil
 }
 
 // loopbackHost says whether a URL is of this machine.
