@@ -316,6 +316,16 @@ func (s *set) healthy(t *testing.T) {
 // config has the command read configurations that are wrong.
 func (s *set) config(t *testing.T) {
 	sites := []any{s.good.site("good", nil)}
+	dash := newFilm(t, func(f *film) {
+		f.name = "film.mpd"
+		f.answer = func(w http.ResponseWriter, r *http.Request) bool {
+			refused := strings.HasPrefix(r.UserAgent(), "leeway-seed") && strings.Contains(r.URL.Path, "seg-")
+			if refused {
+				http.Error(w, "no", http.StatusForbidden)
+			}
+			return refused
+		}
+	})
 	for _, c := range []struct {
 		code, fix string
 		film      *film
@@ -329,6 +339,7 @@ func (s *set) config(t *testing.T) {
 			"tracker": map[string]any{"ice_servers": []any{map[string]any{"urls": []string{"turn:127.0.0.1:1"}, "secret": strings.Repeat("a", 43)}}},
 			"turn":    map[string]any{"secrets": []string{strings.Repeat("b", 43)}}}, false},
 		{"seed-origin-client-error", "leeway-seed", s.denied, map[string]any{"sites": []any{s.denied.site("denied", nil)}}, false},
+		{"seed-origin-client-error", "leeway-seed", dash, map[string]any{"sites": []any{dash.site("dash", nil)}}, false}, // of its segments alone
 		{"seed-origin-not-found", "fetch_base", s.good, map[string]any{"sites": []any{s.good.site("good", map[string]any{"fetch_base": s.good.URL + "/media"})}}, false},
 		{"no-fetch-base", "fetch_base", s.good, map[string]any{"sites": []any{s.good.site("good", map[string]any{"fetch_base": nil})}}, false},
 		{"admin-wide", "127.0.0.1", s.good, map[string]any{"sites": sites, "tracker": map[string]any{"admin": "0.0.0.0:9464"}}, true},

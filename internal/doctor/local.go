@@ -96,18 +96,26 @@ func (o Origin) follow(ctx context.Context, e *examination, path string) error {
 		case err != nil:
 			return err
 		case listed != nil && len(listed.Segments) > 0:
-			s := listed.Segments[len(listed.Segments)/2]
-			_, err := o.Origin.Get(ctx, seed.Fetch{Path: s.Path, Ranged: s.Ranged, First: s.First, Last: s.Last, MaxBytes: segment.MaxLength, Shared: true})
-			return err
+			return o.fetch(ctx, listed.Segments[len(listed.Segments)/2])
 		case renditions != nil && len(renditions.Paths) > 0:
 			path = renditions.Paths[0]
 		case renditions != nil && len(renditions.Representations) > 0:
-			return nil // of DASH the manifest is enough: its segments are named by the same document
+			rep := renditions.Representations[0]
+			if len(rep.Segments) == 0 {
+				return o.fetch(ctx, rep.Indexes[0].Entry) // it has one of the two, and its segments are ranges of the same file
+			}
+			return o.fetch(ctx, rep.Segments[len(rep.Segments)/2])
 		default:
 			return errors.New("the playlist lists nothing of the site's hosts")
 		}
 	}
 	return errors.New("playlists lead to playlists")
+}
+
+// fetch gets a segment as a seed does that is to pass it on.
+func (o Origin) fetch(ctx context.Context, s playlist.Entry) error {
+	_, err := o.Origin.Get(ctx, seed.Fetch{Path: s.Path, Ranged: s.Ranged, First: s.First, Last: s.Last, MaxBytes: segment.MaxLength, Shared: true})
+	return err
 }
 
 // refused explains what a seed is refused for.

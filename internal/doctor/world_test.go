@@ -34,6 +34,7 @@ const length = 20
 // film is a web server with a film of segments of a second below /f/, and what is wrong with it.
 type film struct {
 	*httptest.Server
+	name     string                                            // of the manifest; empty: master.m3u8
 	query    func() string                                     // of each segment's URL
 	folder   func() string                                     // before each segment's name
 	header   map[string]string                                 // of segments
@@ -72,6 +73,9 @@ func (f *film) serve(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 	case name == "master.m3u8":
 		_, _ = w.Write([]byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=320000\nlist.m3u8\n"))
+	case name == "film.mpd":
+		_, _ = fmt.Fprintf(w, `<MPD type="static" mediaPresentationDuration="PT%dS"><Period><AdaptationSet mimeType="video/mp4">
+			<SegmentTemplate duration="1" startNumber="0" media="seg-$Number$.ts"/><Representation id="low" bandwidth="320000"/></AdaptationSet></Period></MPD>`, len(f.segments))
 	case name == "list.m3u8":
 		seconds := cmp.Or(f.seconds, 1)
 		text := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n", int(seconds))
@@ -89,7 +93,7 @@ func (f *film) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (f *film) manifest() string { return f.URL + "/f/master.m3u8" }
+func (f *film) manifest() string { return f.URL + "/f/" + cmp.Or(f.name, "master.m3u8") }
 func (f *film) host() string     { return strings.TrimPrefix(f.URL, "http://") }
 
 // site is a site of the configuration whose film this is.
