@@ -9,7 +9,7 @@ type Reason struct {
 
 // reasons have one row each, in the order of spec/metrics.md.
 var reasons = []Reason{
-	{"no-cert", "A peer has it, and no seed or packager has certified it.", "Is a seed there, is its key in force, and does it reach fetch_base? A title whose peers cost more than they save rests: leeway_seed_resting_titles. Live: let the packager sign (leeway certify)."},
+	{"no-cert", "A peer has it, and no seed or packager has certified it.", "Usual where a viewer is alone with a title: seeds certify from policy.certify_from viewers on. With more of them: is a seed there, is its key in force, and does it reach fetch_base? A title whose peers cost more than they save rests: leeway_seed_resting_titles. Live: let the packager sign (leeway certify)."},
 	{"no-holder", "No other viewer that is linked has it, or all of it.", "Usual for the first viewer of a title and in a long tail of titles. With many viewers of one title: look at links that never opened, at links by a relay alone (used last), and at signed URLs."},
 	{"udp-blocked", "The viewer's network lets no UDP through.", "Name a relay with turns: in tracker.ice_servers."},
 	{"symmetric-nat", "The viewer's network gives each link another port, so links do not open.", "Name a relay in tracker.ice_servers."},
