@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -82,6 +83,16 @@ func installed(t *testing.T, name string) string {
 
 // haproxy runs the snippet, and waits until it has asked the tracker for its health.
 func haproxy(t *testing.T, changed *strings.Replacer, at, admin string) string {
+	address, out := balanced(t, changed, at, admin)
+	testkit.Eventually(t, "health", func() bool { return strings.Contains(out.String(), "Health check for server") })
+	if !strings.Contains(out.String(), "succeeded") {
+		t.Fatal("HAProxy takes a healthy tracker for a dead one")
+	}
+	return address
+}
+
+// balanced runs the snippet of HAProxy.
+func balanced(t *testing.T, changed *strings.Replacer, at, admin string) (address string, out *testkit.Output) {
 	binary := installed(t, "haproxy")
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,13 +112,9 @@ func haproxy(t *testing.T, changed *strings.Replacer, at, admin string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out testkit.Output
-	proxy(t, &out, []*os.File{handed}, binary, "-db", "-f", config)
-	testkit.Eventually(t, "health", func() bool { return strings.Contains(out.String(), "Health check for server") })
-	if !strings.Contains(out.String(), "succeeded") {
-		t.Fatal("HAProxy takes a healthy tracker for a dead one")
-	}
-	return "http://" + socket.Addr().String()
+	out = &testkit.Output{}
+	proxy(t, out, []*os.File{handed}, binary, "-db", "-f", config)
+	return "http://" + socket.Addr().String(), out
 }
 
 // caddy runs the snippet. It can inherit no socket, so its port is one that systems do not give to those that dial.
@@ -157,6 +164,18 @@ func TestATrackerBehindProxies(t *testing.T) {
 		welcomed(t, proxy)
 		knownByAddress(t, proxy, viewers)
 	})
+}
+
+// TestTrackersThatAreNotReadyAreAsked where none is ready, as while NATS is away.
+func TestTrackersThatAreNotReadyAreAsked(t *testing.T) {
+	at, _ := tracker(t)
+	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "not ready", http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(admin.Close)
+	address, out := balanced(t, strings.NewReplacer("check port", "check inter 100ms port"), at, admin.Listener.Addr().String())
+	testkit.Eventually(t, "the tracker is not ready", func() bool { return strings.Contains(out.String(), "/tracker-1 is DOWN") })
+	welcomed(t, address)
 }
 
 // TestSocketsThatSayNothingStay: viewers may be silent for longer than a proxy waits, because the tracker pings. The snippets' ten minutes
