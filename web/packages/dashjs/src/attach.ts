@@ -84,6 +84,8 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
     throughput(useResourceTimingApi, useNetworkInformationApi.xhr);
   };
   attached.set(player, detach);
+  // One that plays already has its MPD, or waits for it. Its first segment does not wait for a title then.
+  if (known(() => player.getVideoElement())) known(opens);
   return detach;
 }
 

@@ -1,105 +1,10 @@
 import type { Leeway } from '@leeway/core';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
-import { FakeMedia, fakeLeeway, settle, TestClock } from '../../hlsjs/src/testing.ts';
+import { fakeLeeway, settle, TestClock } from '../../hlsjs/src/testing.ts';
 import { attachDashjs, attachDashjsClass } from './attach.ts';
-import type { CommonRequest, CommonResponse, DashNamespace, Extending, FragmentRequest, Load } from './dashjs.ts';
+import type { DashNamespace, FragmentRequest } from './dashjs.ts';
 import { upcomingOf } from './position.ts';
-
-const manifest = 'https://a/film/m.mpd';
-const template = { media: 'v$RepresentationID$/$Number%03d$.m4s', timescale: 10, duration: 40, startNumber: 3 };
-
-/** A loader as dash.js has it: one request at a time, told by hand. */
-class FakeLoader {
-  static made: FakeLoader[] = [];
-  request!: CommonRequest;
-  response!: CommonResponse;
-  aborted = 0;
-  constructor() {
-    FakeLoader.made.push(this);
-  }
-  load: Load = (request, response) => Object.assign(this, { request, response });
-  abort(): void {
-    this.aborted++;
-  }
-  answer(status: number, bytes: number, headers: Record<string, string> = {}): void {
-    this.request.customData.onprogress?.({ loaded: bytes, total: bytes, lengthComputable: true });
-    Object.assign(this.response, { status, headers, url: `${this.request.url}?at`, data: new ArrayBuffer(bytes) });
-    this.request.customData.onloadend?.();
-  }
-}
-
-/** A player with the extension points of dash.js, which merges an extension into the loader that it makes at first use. */
-class FakePlayer {
-  media = new FakeMedia();
-  source: string | object = manifest;
-  settings = {
-    streaming: {
-      cacheLoadThresholds: { video: 10, audio: 5 },
-      fragmentRequestProgressTimeout: -1,
-      abr: {
-        autoSwitchBitrate: { video: true },
-        throughput: { useResourceTimingApi: true, useNetworkInformationApi: { xhr: true } },
-      },
-    },
-  };
-  loaders: Record<string, FakeLoader> = {};
-  listeners: Record<string, () => void> = {};
-  extend(name: string, child: (this: Extending) => { load: Load }): void {
-    const parent = new FakeLoader();
-    this.loaders[name] = parent;
-    const factory = { getClassFactoryByName: () => () => ({ create: () => new FakeLoader() }) };
-    parent.load = child.apply({ parent, factory }).load;
-  }
-  getSource = () => this.source;
-  getVideoElement = () => this.media as unknown as HTMLVideoElement;
-  isDynamic = () => false;
-  getSettings = () => this.settings;
-  getCurrentRepresentationForType = () => ({ id: '1', bandwidth: 800_000 });
-  getRepresentationsByType = () => [1, 2];
-  updateSettings({ streaming: { abr } }: FakePlayer['settings']): void {
-    Object.assign(this.settings.streaming.abr.throughput, abr.throughput);
-  }
-  on = (event: string, f: (event: never) => void) => {
-    this.listeners[event] = f as () => void;
-  };
-  off = (event: string) => {
-    delete this.listeners[event];
-  };
-  /** As dash.js asks: CMCD may have changed the URL of the common request, and its headers. */
-  ask(more: Partial<FragmentRequest> = {}, loader = 'XHRLoader', cmcd = false) {
-    const period = {
-      index: 0,
-      mpd: { manifest: { Period: [{ AdaptationSet: [{ Representation: [{ SegmentTemplate: template }] }] }] } },
-    };
-    const request: FragmentRequest = {
-      ...{ type: 'MediaSegment', mediaType: 'video', url: 'https://cdn/v1/005.m4s', range: null },
-      ...{ startTime: 8, duration: 4, index: 2 },
-      representation: { id: '1', bandwidth: 800_000, index: 0, adaptation: { index: 0, period } },
-      ...more,
-    };
-    const customData = {
-      ...{ request, onprogress: vi.fn(), onloadend: vi.fn(), onabort: vi.fn(), ontimeout: vi.fn() },
-      abort: undefined as (() => void) | undefined,
-    };
-    const common: CommonRequest = {
-      url: `${request.url}?CMCD=x`,
-      method: 'GET',
-      headers: { 'CMCD-Request': 'bl=(21300)' },
-      timeout: 20_000,
-      customData,
-    };
-    const response: CommonResponse = {};
-    if (cmcd) {
-      // It tells of the request before it writes into it, by the browser's own parameters.
-      (this.listeners.fragmentLoadingStarted as unknown as (event: object) => void)({ request });
-      const url = new URL(request.url);
-      url.searchParams.set('CMCD', 'bl=21300,v=2');
-      request.url = url.href;
-    }
-    this.loaders[loader]!.load(common, response);
-    return { customData, response };
-  }
-}
+import { FakeLoader, FakePlayer, manifest } from './testing.ts';
 
 beforeEach(() => {
   FakeLoader.made = [];
@@ -145,6 +50,27 @@ describe('a player', () => {
     expect(opened[0]!.request!.deadlineMs()).toBe(0);
     player.listeners.streamTeardownComplete!();
     expect(opened[0]!.closed).toBe(true);
+  });
+
+  test("is opened behind its MPD's request, or as it is attached if that was before", () => {
+    const late = setUp();
+    late.attach();
+    expect(late.opened[0]!.manifest).toBe(manifest);
+
+    const { player, opened, attach } = setUp();
+    const { getSource } = player;
+    player.getSource = () => {
+      throw new Error('no source');
+    };
+    attach();
+    expect(opened).toEqual([]);
+    player.getSource = getSource;
+    let before: number | undefined;
+    player.loaders.XHRLoader!.sent = () => {
+      before = opened.length;
+    };
+    player.ask({ type: 'MPD', mediaType: null, representation: null });
+    expect([before, opened.length]).toEqual([0, 1]);
   });
 
   test('is told of bytes from peers as the line would have brought them', async () => {

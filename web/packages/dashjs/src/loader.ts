@@ -255,14 +255,24 @@ function counted({ clock, playback }: LoaderContext, load: Load): Load {
 /** What loads in place of a player's loader. Low latency has a loader of its own (no `plain`), which is left alone and counted. */
 export function instead(context: LoaderContext, own: Load, plain: MakeLoader | undefined): Load {
   const pass = counted(context, own);
-  return (request, response) => {
+  const guarded = <T>(f: () => T): T | undefined => {
     try {
-      if (request.customData.request.type === 'MPD') context.opens();
-      const playback = context.playback();
-      if (plain && playback?.active && share(context, playback, plain, request, response)) return true;
+      return f();
     } catch (error) {
       context.caught('loader', error);
+      return undefined;
     }
-    return pass(request, response);
+  };
+  return (request, response) => {
+    const mpd = request.customData.request.type === 'MPD';
+    const shared = guarded(() => {
+      const playback = mpd ? undefined : context.playback();
+      return plain && playback?.active && share(context, playback, plain, request, response);
+    });
+    if (shared) return true;
+    const passed = pass(request, response);
+    // Behind it: a title that is made and joined takes the page's thread, and the first picture waits for the MPD.
+    if (mpd) guarded(context.opens);
+    return passed;
   };
 }
