@@ -2,7 +2,7 @@ import type { Leeway } from '@leeway/core';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { fakeLeeway, settle, TestClock } from '../../hlsjs/src/testing.ts';
 import { attachDashjs, attachDashjsClass } from './attach.ts';
-import type { DashNamespace, FragmentRequest } from './dashjs.ts';
+import type { CommonRequest, DashNamespace, FragmentRequest } from './dashjs.ts';
 import { upcomingOf } from './position.ts';
 import { FakeLoader, FakePlayer, manifest } from './testing.ts';
 
@@ -261,6 +261,20 @@ describe('a player', () => {
     player.loaders.XHRLoader!.answer(200, 60);
     expect(opened[0]!.bypassed?.[0]).toBe(60);
     expect(opened[0]!.request).toBeUndefined();
+  });
+
+  test('gets thumbnails by ranges and callbacks of events, which it asks a loader for itself, as that has them', () => {
+    const { player, opened, caught, attach } = setUp();
+    attach();
+    const loader = player.loaders.XHRLoader!;
+    const onloadend = vi.fn();
+    const event = { target: { response: new ArrayBuffer(9) } };
+    for (const customData of [{ request: { range: '0-99' }, onloadend }, {}]) {
+      loader.load({ url: 'https://a/1', method: 'get', headers: {}, customData } as unknown as CommonRequest, {});
+      loader.request.customData.onloadend!(event);
+    }
+    expect([onloadend.mock.calls, caught]).toEqual([[[event]], []]);
+    expect(opened[0]).toMatchObject({ request: undefined, bypassed: undefined });
   });
 
   test('gets its settings back', () => {

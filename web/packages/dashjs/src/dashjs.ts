@@ -56,8 +56,9 @@ export interface CommonRequest {
   headers: Record<string, string>;
   timeout?: number;
   customData: {
+    /** Thumbnails have a range there alone, and callbacks of events have none: they are asked for by the loader itself. */
     request: FragmentRequest;
-    onloadend?(): void;
+    onloadend?(...event: unknown[]): void;
     onprogress?(event: Progress): void;
     onabort?(): void;
     ontimeout?(event: object): void;

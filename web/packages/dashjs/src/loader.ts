@@ -232,6 +232,9 @@ function share(
   return true;
 }
 
+const segment = /Segment$/;
+const typeOf = ({ customData }: CommonRequest) => customData.request?.type ?? '';
+
 /** Has what the player fetches itself counted. */
 function counted({ clock, playback }: LoaderContext, load: Load): Load {
   return (request, response) => {
@@ -244,9 +247,9 @@ function counted({ clock, playback }: LoaderContext, load: Load): Load {
       bytes = event.loaded;
       onprogress?.(event);
     };
-    customData.onloadend = () => {
-      if (/Segment$/.test(customData.request.type)) playback()?.bypass(bytes, timing.ms(bytes));
-      onloadend?.();
+    customData.onloadend = (...event) => {
+      if (segment.test(typeOf(request))) playback()?.bypass(bytes, timing.ms(bytes));
+      onloadend?.(...event);
     };
     return load(request, response);
   };
@@ -264,15 +267,17 @@ export function instead(context: LoaderContext, own: Load, plain: MakeLoader | u
     }
   };
   return (request, response) => {
-    const mpd = request.customData.request.type === 'MPD';
-    const shared = guarded(() => {
-      const playback = mpd ? undefined : context.playback();
-      return plain && playback?.active && share(context, playback, plain, request, response);
-    });
+    const type = typeOf(request);
+    const shared =
+      segment.test(type) &&
+      guarded(() => {
+        const playback = context.playback();
+        return plain && playback?.active && share(context, playback, plain, request, response);
+      });
     if (shared) return true;
     const passed = pass(request, response);
     // Behind it: a title that is made and joined takes the page's thread, and the first picture waits for the MPD.
-    if (mpd) guarded(context.opens);
+    if (type === 'MPD') guarded(context.opens);
     return passed;
   };
 }
