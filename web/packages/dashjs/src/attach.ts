@@ -1,7 +1,7 @@
 /** Ties players of dash.js to the library, and unties them. */
 
 import { type Leeway, observePlayback, type Playback } from '@leeway/core';
-import type { DashNamespace, DashPlayer, FragmentRequest, PlayerLike } from './dashjs.ts';
+import type { DashNamespace, DashPlayer, FragmentRequest, PlayerLike, Rendered } from './dashjs.ts';
 import { instead, known } from './loader.ts';
 import { type Found, type Met, meet, prepare } from './meet.ts';
 
@@ -19,10 +19,12 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
   const before = attached.get(player);
   if (before) return before;
   let playback: Playback | undefined;
+  /** Bits per second of the picture on the screen; 0: dash.js has told of none yet. */
+  let shown = 0;
   const caught = (where: string, error: unknown) => leeway.caught(`dashjs ${where}`, error);
   const observer = observePlayback({
     clock: leeway.clock,
-    bitrate: () => known(() => player.getCurrentRepresentationForType('video')?.bandwidth) ?? 0,
+    bitrate: () => shown || (known(() => player.getCurrentRepresentationForType('video')?.bandwidth) ?? 0),
     paused: (paused) => playback?.setPaused(paused),
     started: () => playback?.onCollect?.(),
     caught,
@@ -46,6 +48,7 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
     close();
     // Both would tell the estimate of other bytes than the loader does.
     throughput(false, false);
+    shown = 0;
     observer.begin();
     const media = known(() => player.getVideoElement());
     if (media) observer.attach(media);
@@ -58,9 +61,15 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
   const asked = ({ request }: { request: FragmentRequest }) => {
     if (!urls.has(request)) urls.set(request, request.url);
   };
+  /** It is told of sound too, and of the first rendition of each period. */
+  const rendered = ({ mediaType, newRepresentation: { bandwidth } }: Rendered) => {
+    if (mediaType !== 'video' || bandwidth === shown) return;
+    shown = bandwidth;
+    observer.switched();
+  };
   player.on('fragmentLoadingStarted', asked);
   player.on('streamTeardownComplete', close);
-  player.on('qualityChangeRendered', observer.switched);
+  player.on('qualityChangeRendered', rendered);
   const context = {
     player,
     clock: leeway.clock,
@@ -79,7 +88,7 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
     met.instead = undefined;
     player.off('fragmentLoadingStarted', asked);
     player.off('streamTeardownComplete', close);
-    player.off('qualityChangeRendered', observer.switched);
+    player.off('qualityChangeRendered', rendered);
     close();
     throughput(useResourceTimingApi, useNetworkInformationApi.xhr);
   };

@@ -1,4 +1,4 @@
-import type { Leeway } from '@leeway/core';
+import type { Leeway, Observation } from '@leeway/core';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import { fakeLeeway, settle, TestClock } from '../../hlsjs/src/testing.ts';
 import { attachDashjs, attachDashjsClass } from './attach.ts';
@@ -275,6 +275,25 @@ describe('a player', () => {
     }
     expect([onloadend.mock.calls, caught]).toEqual([[[event]], []]);
     expect(opened[0]).toMatchObject({ request: undefined, bypassed: undefined });
+  });
+
+  test('is seen to switch by the picture on the screen, whose bits are those that are played', () => {
+    const { clock, player, opened, attach } = setUp();
+    attach();
+    const rendered = player.listeners.qualityChangeRendered as unknown as (event: object) => void;
+    const shows = (mediaType: string, bandwidth: number) => rendered({ mediaType, newRepresentation: { bandwidth } });
+    player.media.fire('playing');
+    // The first of each kind, and the first of a further period.
+    shows('video', 400_000);
+    shows('audio', 64_000);
+    shows('video', 400_000);
+    clock.time += 1_000;
+    player.media.currentTime = 1;
+    player.media.fire('timeupdate');
+    shows('video', 900_000);
+    opened[0]!.onCollect!();
+    const [{ switches, played_bits }] = opened[0]!.observed.slice(-1) as [Observation];
+    expect([switches, played_bits]).toEqual([1, 400_000]);
   });
 
   test('gets its settings back', () => {

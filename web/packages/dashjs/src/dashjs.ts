@@ -103,6 +103,12 @@ export interface DashPlayer {
   off(type: string, listener: never, scope?: object): void;
 }
 
+/** Another rendition has come to the screen, or to the speakers. */
+export interface Rendered {
+  mediaType: string;
+  newRepresentation: Representation;
+}
+
 /** The same player from within. */
 export interface PlayerLike extends DashPlayer {
   getSettings(): {
@@ -119,8 +125,8 @@ export interface PlayerLike extends DashPlayer {
   };
   getCurrentRepresentationForType(type: string): Representation | null;
   getRepresentationsByType(type: string): Representation[];
-  on(type: string, listener: (event: { request: FragmentRequest }) => void, scope?: object): void;
-  off(type: string, listener: (event: { request: FragmentRequest }) => void, scope?: object): void;
+  on(type: string, listener: (event: never) => void, scope?: object): void;
+  off(type: string, listener: (event: never) => void, scope?: object): void;
 }
 
 /** The namespace that the script of dash.js defines: `window.dashjs`. */
