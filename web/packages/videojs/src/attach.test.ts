@@ -133,7 +133,7 @@ describe('attaching', () => {
     player.media = media;
     attachVideojs(leeway, videojs, player);
     player.src(manifest);
-    player.say('mediachange');
+    // The first rendition is no change, and VHS does not call it one.
     player.say('mediachange');
     clock.time += 700;
     media.paused = false;

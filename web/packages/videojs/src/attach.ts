@@ -131,6 +131,8 @@ function attachPlayer(leeway: Leeway, videojs: VideojsLike, player: PlayerLike, 
     playback = opened;
     opened.onCollect = () => opened.observe(observer.take());
     observer.begin();
+    // VHS tells of changes alone, so the first rendition is told here.
+    observer.switched();
     if (media) observer.attach(media);
     const { options_: settings } = found;
     const { useNetworkInformationApi: before = true } = settings;
