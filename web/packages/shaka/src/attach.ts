@@ -26,7 +26,10 @@ const asks = new WeakMap<ShakaRequest, Asked>();
 const users = new WeakMap<ShakaLike, number>();
 const schemes = ['http', 'https'];
 
-/** Has the plug-in in place of Shaka's own while a player needs it. A page's own plug-in has a higher priority, and stays. */
+/**
+ * Has the plug-in in place of Shaka's own while a player needs it. A page's own plug-in has a higher priority by default, and stays; one of
+ * the same priority cannot be told from Shaka's own.
+ */
 function use(shaka: ShakaLike, leeway: Leeway, change: 1 | -1): void {
   const count = (users.get(shaka) ?? 0) + change;
   users.set(shaka, count);
