@@ -240,7 +240,7 @@ func TestUpForASiteOfOnesOwn(t *testing.T) {
 	file := t.TempDir() + "/site.yaml"
 	write(t, file, "name: mine\nhosts: [video.example.com]\nfetch_base: https://origin.example.com\n")
 	r := startUp(t, "--site="+file)
-	if _, text := fetch(t, "GET", r.page+"/"); !strings.Contains(text, `site "mine"`) || !strings.Contains(text, "<script async src=") {
+	if _, text := fetch(t, "GET", r.page+"/"); !strings.Contains(text, `site "mine"`) || !strings.Contains(text, "<script async crossorigin src=") {
 		t.Errorf("page: %s", text)
 	}
 	if code, _ := fetch(t, "GET", r.page+"/media/bbb/master.m3u8"); code != 404 {

@@ -127,7 +127,7 @@ func (p place) scriptTag() string {
 	if p.certificate != nil {
 		scheme = "wss"
 	}
-	return fmt.Sprintf(`<script async src="//%s/leeway.js" data-tracker="%s://%s/"></script>`, p.shown(), scheme, p.shown())
+	return fmt.Sprintf(`<script async crossorigin src="//%s/leeway.js" data-tracker="%s://%s/"></script>`, p.shown(), scheme, p.shown())
 }
 
 // loadSite reads a file that holds one site's configuration.

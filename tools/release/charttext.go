@@ -30,7 +30,7 @@ const notes = `Leeway {{ .Chart.AppVersion }} is in the namespace {{ .Release.Na
 
 The page of your site takes the script from the tracker:
 
-  <script async src="https://{{ .Values.settings.PUBLIC_HOST }}/leeway.js" data-tracker="wss://{{ .Values.settings.PUBLIC_HOST }}"></script>
+  <script async crossorigin src="https://{{ .Values.settings.PUBLIC_HOST }}/leeway.js" data-tracker="wss://{{ .Values.settings.PUBLIC_HOST }}"></script>
 
   kubectl -n {{ .Release.Namespace }} get pods     # all are ready within a minute or two
   leeway doctor --tracker wss://{{ .Values.settings.PUBLIC_HOST }} URL-OF-A-MANIFEST

@@ -43,7 +43,7 @@ function html(options: PageOptions): string {
   const player = name === 'none' ? '' : `<script${nonce} src="/${name}.js"></script>`;
   const runs = name === 'none' ? [tell] : [tell, players[name].play];
   const leeway = options.tracker
-    ? `<script${nonce} ${options.order ? '' : 'async '}src="${options.script ?? `${options.tracker}/leeway.js`}" data-tracker="${options.tracker.replace(/^http/, 'ws')}" ${options.attributes ?? ''}></script>`
+    ? `<script${nonce} ${options.order ? '' : 'async '}${options.script ? '' : 'crossorigin '}src="${options.script ?? `${options.tracker}/leeway.js`}" data-tracker="${options.tracker.replace(/^http/, 'ws')}" ${options.attributes ?? ''}></script>`
     : '';
   const scripts = options.order === 'before' ? leeway + player : player + leeway;
   return `<!doctype html><meta charset="utf-8"><title>e2e</title>

@@ -1,4 +1,4 @@
-/** The drop-in: `<script async src="…/leeway.js" data-tracker="wss://…"></script>` beside the player's script. */
+/** The drop-in: `<script async crossorigin src="…/leeway.js" data-tracker="wss://…"></script>` beside the player's script. */
 
 import { createLeeway, type Leeway } from '@leeway/core';
 import type { FileOptions } from '@leeway/file';
