@@ -78,9 +78,9 @@ func keep(dir, name string, generate func() ([]byte, error)) ([]byte, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return text, err
 	}
-	const hint = "choose a folder that can be written: --data-dir"
+	const hint = "the folder has to be one that can be written"
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("keys: make the data folder: %w (%s)", err, hint)
+		return nil, fmt.Errorf("keys: make the folder: %w (%s)", err, hint)
 	}
 	fresh, err := generate()
 	if err != nil {
@@ -88,15 +88,15 @@ func keep(dir, name string, generate func() ([]byte, error)) ([]byte, error) {
 	}
 	temporary, err := os.CreateTemp(dir, "."+name+"-") // mode 0600
 	if err != nil {
-		return nil, fmt.Errorf("keys: write %s: %w (%s)", name, err, hint)
+		return nil, fmt.Errorf("keys: write %s: %w (%s)", path, err, hint)
 	}
 	defer os.Remove(temporary.Name())
 	_, err = temporary.Write(fresh)
 	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return nil, fmt.Errorf("keys: write %s: %w (%s)", name, err, hint)
+		return nil, fmt.Errorf("keys: write %s: %w (%s)", path, err, hint)
 	}
 	if err := os.Link(temporary.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("keys: write %s: %w (%s)", name, err, hint)
+		return nil, fmt.Errorf("keys: write %s: %w (%s)", path, err, hint)
 	}
 	return os.ReadFile(path)
 }
