@@ -41,8 +41,7 @@ func checks(c Config) []check {
 	}
 }
 
-// Examine runs all checks. heard, if not nil, gets each finding as soon as it and those before it are there. A check that exceeds its
-// limit is an error of its own.
+// Examine runs all checks, each within its limit. heard, if not nil, gets each finding as soon as it and those before it are there.
 func Examine(ctx context.Context, c Config, heard func(Finding)) Report {
 	c = c.complete()
 	e := newExamination(c)
