@@ -100,7 +100,7 @@ async function visit(name: string, enough: (visit: Visit) => boolean, options: P
 
 test('the documented lines suffice', async () => {
   const media = stack.origin.url('/media/film/master.m3u8', 'line1');
-  const pinned = { attributes: `integrity="${integrity}" crossorigin="anonymous"` };
+  const pinned = { attributes: `integrity="${integrity}"` };
   const results = await Promise.all([
     // Its media are another host's, which lets every page read them and exposes no header.
     visit('by host', shares, {
