@@ -48,11 +48,11 @@ const chosen = (adapter: Adapter, name: string, browser: string): boolean => {
 };
 
 /** Firefox's viewers are tabs of one window, of which each hides the others: without these their timers have a second. */
-const seen = {
+const unhidden = {
   'dom.min_background_timeout_value': 4,
   'dom.min_background_timeout_value_without_budget_throttling': 4,
 };
-const browsers = [kitBrowser('Chromium', () => Chromium.start()), kitBrowser('Firefox', () => Firefox.start(seen))];
+const browsers = [kitBrowser('Chromium', () => Chromium.start()), kitBrowser('Firefox', () => Firefox.start(unhidden))];
 const cellsOf = ({ name: browser }: (typeof browsers)[number]) =>
   rows.flatMap((adapter) =>
     caseNames.filter((name) => chosen(adapter, name, browser)).map((name) => ({ adapter, name })),
