@@ -172,7 +172,7 @@ leeway_seed_links 4
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(admin.URL, "http://"))
 	}
-	s := &servers{&demosite.Site{Client: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}, Addr: netip.MustParseAddr("198.18.0.1")}}
+	s := &servers{Site: &demosite.Site{Client: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}, Addr: netip.MustParseAddr("198.18.0.1")}}
 	got, err := s.reading()
 	if want := (reading{Goroutines: 12, Files: 9, Heap: 4e6, RSS: 2.5e7, Store: 4e6, Sessions: 2, Links: 4}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)

@@ -50,6 +50,18 @@ func (l *show) settings() []string {
 	return []string{"LEEWAY_UP_REPLAY=true", "LEEWAY_UP_SEGMENT=" + l.segment.String()}
 }
 
+// clockWindow is how long a clock runs until its playlists are full: the usual length of `leeway up --live`. A replay has full ones from the
+// beginning.
+const clockWindow = 30 * time.Second
+
+// settle waits until the playlists of a stream are full. A player begins otherwise where they are not, and what is played second would find
+// others than what is played first.
+func (l *show) settle(ctx context.Context, s *servers) {
+	if l != nil && l.parts {
+		sleep.For(ctx, clockWindow-time.Since(s.opened))
+	}
+}
+
 // plan makes a film's trace one of a live stream: nothing is sought for.
 func (l *show) plan(plans []Plan) {
 	for i := range plans {

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -151,4 +153,20 @@ func TestWhatIsGoneIsComparedWithItsDigest(t *testing.T) {
 	if n, err := s.wrongBytes(outcomes, truth); err != nil || n != int64(len("other")) {
 		t.Errorf("%d wrong bytes, %v", n, err)
 	}
+}
+
+// TestAClockIsWatchedWhenItsPlaylistsAreFull, and any other stream at once.
+func TestAClockIsWatchedWhenItsPlaylistsAreFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &servers{opened: time.Now()}
+		sleep.For(t.Context(), 12*time.Second)
+		for _, c := range []struct {
+			show *show
+			at   time.Duration
+		}{{nil, 12 * time.Second}, {&show{}, 12 * time.Second}, {&show{parts: true}, clockWindow}, {&show{parts: true}, clockWindow}} {
+			if c.show.settle(t.Context(), s); time.Since(s.opened) != c.at {
+				t.Errorf("%+v: after %s, want %s", c.show, time.Since(s.opened), c.at)
+			}
+		}
+	})
 }

@@ -193,6 +193,9 @@ func (s scenario) take(ctx context.Context, r *bench.Run, turn []*part) error {
 	if err := ready(ctx, seats); err != nil {
 		return err
 	}
+	for _, p := range turn {
+		s.live.settle(ctx, p.servers)
+	}
 	var wg sync.WaitGroup
 	for _, p := range turn {
 		wg.Go(func() {

@@ -135,7 +135,7 @@ func TestWrongBytesAreSeen(t *testing.T) {
 		http.ServeContent(w, r, "a.ts", time.Time{}, bytes.NewReader(film))
 	}))
 	defer origin.Close()
-	s := &servers{&demosite.Site{Client: origin.Client()}}
+	s := &servers{Site: &demosite.Site{Client: origin.Client()}}
 	whole, wrong := given(origin.URL+"/a.ts", "01234", "56789"), given(origin.URL+"/a.ts", "01234", "56780")
 	part := given(origin.URL+"/a.ts", "345")
 	part.Ranged, part.First, part.Last = true, 3, 5

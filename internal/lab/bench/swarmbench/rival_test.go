@@ -103,11 +103,11 @@ func TestTheOriginsLedgerSaysHowOftenItWasAsked(t *testing.T) {
 	site := &demosite.Site{Addr: netip.MustParseAddr("192.0.2.1"), Client: &http.Client{
 		Transport: answering(`{"requests":{"seed":9},"segments":{"/a.ts":{"viewer":2,"seed":1},"/b.ts":{"viewer":1}}}`),
 	}}
-	if requests, err := (&servers{site}).asked(); err != nil || requests != 4 {
+	if requests, err := (&servers{Site: site}).asked(); err != nil || requests != 4 {
 		t.Errorf("%d requests, %v", requests, err)
 	}
 	site.Client.Transport = answering("what?")
-	if _, err := (&servers{site}).asked(); err == nil {
+	if _, err := (&servers{Site: site}).asked(); err == nil {
 		t.Error("no ledger, and no error")
 	}
 }

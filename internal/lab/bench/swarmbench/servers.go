@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
@@ -12,7 +13,11 @@ import (
 )
 
 // servers is the demo's site, and what it says of itself.
-type servers struct{ *demosite.Site }
+type servers struct {
+	*demosite.Site
+
+	opened time.Time
+}
 
 func serve(ctx context.Context, host *netlab.Host, o demosite.Options) (*servers, error) {
 	o.STUN = true
@@ -20,7 +25,7 @@ func serve(ctx context.Context, host *netlab.Host, o demosite.Options) (*servers
 	if err != nil {
 		return nil, err
 	}
-	return &servers{site}, nil
+	return &servers{site, time.Now()}, nil
 }
 
 // served is what the servers sent, by their own count.
