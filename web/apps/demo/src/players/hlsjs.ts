@@ -25,6 +25,10 @@ export const start: Start = (video, src, options, listener) => {
     // A refusal (autoplay policy) leaves the controls on screen; nothing else to do.
     if (options.autoplay) video.play().catch(() => undefined);
   });
+  hls.on(Events.LEVEL_UPDATED, (_, { details }) => {
+    // hls.js 1.7 stops loading for seconds if it trims its buffer as a part is added (docs/conformance.md). The browser trims by itself.
+    if (details.partList) hls.config.backBufferLength = Number.POSITIVE_INFINITY;
+  });
   hls.on(Events.FRAG_LOADED, (_, { frag, part }) => {
     if (frag.sn === 'initSegment' || frag.type !== 'main') return;
     const { url, start, duration, stats } = part ?? frag;
