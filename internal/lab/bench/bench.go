@@ -52,7 +52,7 @@ type Figure struct {
 	Name, Unit string
 	Goal       string // ">= 0.85", "<= 1.15" or nothing
 	Every      bool   // the goal is of every run, not of the median
-	Optional   bool   // runs may lack it, as where another program is missing; any other goal is missed if no run has the figure
+	Optional   bool   // runs may lack it, as where another program is missing; any other goal is missed if no run has the figure, or one lacks it that is of every run
 	Reference  *Reference
 }
 
@@ -265,7 +265,14 @@ func (r *Result) sum(c Case, samples []Sample) error {
 	}
 	for _, f := range c.Figures {
 		if v := values[f.Name]; len(v) > 0 {
-			r.Figures = append(r.Figures, f.of(v, r.Certified == 0))
+			m := f.of(v, r.Certified == 0)
+			if len(v) < len(samples) {
+				m.Runs = len(v)
+				if m.Met != nil && f.Every && !f.Optional {
+					*m.Met = false
+				}
+			}
+			r.Figures = append(r.Figures, m)
 			delete(values, f.Name)
 		} else if f.Goal != "" && !f.Optional {
 			r.Unmeasured = append(r.Unmeasured, f.Name)

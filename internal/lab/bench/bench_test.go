@@ -127,6 +127,30 @@ func TestAGoalOfAFigureThatNoRunHasIsMissed(t *testing.T) {
 	}
 }
 
+// TestAFigureThatSomeRunsLack: it is told of how many runs it is, and a goal of every run is missed by one that lacks it.
+func TestAFigureThatSomeRunsLack(t *testing.T) {
+	for _, every := range []bool{false, true} {
+		c := fake("a", false, "<= 3", "", 1, 2, 9)
+		c.Figures[0].Every = every
+		measure := c.Run
+		c.Run = func(ctx context.Context, r *Run) (Sample, error) {
+			s, err := measure(ctx, r)
+			if r.Number == 2 {
+				delete(s.Values, "x")
+			}
+			return s, err
+		}
+		results, err := run(t, Options{Runs: 3, Check: true}, c)
+		if f := results[0].Figures[0]; errors.Is(err, ErrMissed) != every || f.Runs != 2 || *f.Met == every {
+			t.Errorf("every run %v: %v, %+v", every, err, f)
+		}
+		var table bytes.Buffer
+		if err := results[0].writeTable(&table); err != nil || !strings.Contains(table.String(), "of 2 runs goal <= 3") {
+			t.Errorf("%v\n%s", err, table.String())
+		}
+	}
+}
+
 func TestAVoidRunClaimsNothing(t *testing.T) {
 	results, err := run(t, Options{Runs: 1, Check: true}, fake("a", false, "<= 1", "small buffers", 2))
 	if err != nil || results[0].Figures[0].Met != nil {

@@ -34,6 +34,7 @@ type Measured struct {
 	Median    float64    `json:"median"`
 	Min       float64    `json:"min"`
 	Max       float64    `json:"max"`
+	Runs      int        `json:"runs,omitempty"` // that have the figure, where others lack it
 	Reference *Reference `json:"reference"`
 	Goal      *string    `json:"goal"`
 	Every     bool       `json:"every,omitempty"` // the goal is of every run
@@ -135,6 +136,9 @@ func (r *Result) writeTable(w io.Writer) error {
 		}
 		if m.Reference != nil {
 			reference = fmt.Sprintf("%s (%s)", short(m.Reference.Value), m.Reference.Source)
+		}
+		if m.Runs > 0 {
+			goal = strings.TrimSpace(fmt.Sprintf("of %d runs %s", m.Runs, goal))
 		}
 		fmt.Fprintf(t, "  %s\t%s %s\t(%s – %s)\t%s\t%s\n", m.Name, short(m.Median), m.Unit, short(m.Min), short(m.Max), goal, reference)
 	}
