@@ -26,13 +26,13 @@ describe('a stop that is refused', () => {
     vi.unstubAllGlobals();
   });
 
-  async function stopped(answer: () => Promise<Response>) {
+  async function stopped(answer: (url: string, init: RequestInit) => Promise<Response>, by = false) {
     const button = Object.assign(new EventTarget(), { dataset: { service: 'seed' }, disabled: false });
     const root = { hidden: false, querySelectorAll: () => [button] };
     vi.stubGlobal('fetch', answer);
     const outages = new Outages(root as unknown as HTMLElement, false, 20);
     button.dispatchEvent(new Event('click'));
-    await vi.waitFor(() => expect(button.disabled).toBe(false));
+    await vi.waitFor(() => expect([button.disabled, outages.gaps.length]).toEqual([by, Number(by)]));
     const now = performance.now();
     const say = (at: number) => outages.look(at, { stalls: 0 }, true, 2)?.text;
     return [say(now), say(now + 10_000)];
@@ -47,7 +47,18 @@ describe('a stop that is refused', () => {
 
   it('is told of where the server is gone', async () => {
     const said = await stopped(() => Promise.reject(new TypeError('failed')));
-    expect(said).toEqual(['The seed was not stopped: the server does not answer.', undefined]);
+    expect(said).toEqual(['Whether the seed was stopped is not known: the server does not answer.', undefined]);
+  });
+
+  it.each([
+    ['', false, 'The seed was not stopped: the connection broke.'],
+    ['seed', true, 'The seed is gone, back in 20 s. Watch: nothing stops.'],
+  ])('is none where the answer is lost and %j is away', async (service, by, text) => {
+    const [said] = await stopped((_, { method }) => {
+      if (method === 'POST') return Promise.reject(new TypeError('failed'));
+      return Promise.resolve(Response.json({ may: true, service, left_ms: 20_000 }));
+    }, by);
+    expect(said).toBe(text);
   });
 });
 

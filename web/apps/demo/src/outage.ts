@@ -98,14 +98,19 @@ export class Outages {
 
   private async stop(service: Service): Promise<void> {
     for (const button of this.buttons()) button.disabled = true;
-    const answer = await request(`?service=${service}&seconds=${this.seconds}`, 'POST');
-    if (typeof answer !== 'string' && answer.service) {
+    const taken = await request(`?service=${service}&seconds=${this.seconds}`, 'POST');
+    // A connection that broke says nothing of the stop. The state does.
+    const answer = taken ?? (await request('', 'GET'));
+    if (typeof answer === 'object' && answer.service) {
       this.begin(answer.service, answer.left_ms);
       this.tell?.(answer.service, answer.left_ms);
       return;
     }
-    const why = typeof answer === 'string' ? answer : 'the server is about to end.';
-    const text = `The ${service} was not stopped: ${why}`;
+    const why = typeof answer === 'string' ? answer : taken ? 'the server is about to end.' : 'the connection broke.';
+    const text =
+      answer === undefined
+        ? `Whether the ${service} was stopped is not known: the server does not answer.`
+        : `The ${service} was not stopped: ${why}`;
     this.refused = { sentence: { key: `refused ${service}`, tone: 'warn', text }, at: performance.now() };
     for (const button of this.buttons()) button.disabled = false;
   }
@@ -119,7 +124,7 @@ export class Outages {
 
   private async ask(): Promise<void> {
     const answer = await request('', 'GET');
-    if (typeof answer === 'string') return;
+    if (typeof answer !== 'object') return;
     this.root.hidden = !answer.may;
     if (answer.service) this.begin(answer.service, answer.left_ms);
   }
@@ -127,7 +132,7 @@ export class Outages {
   private async askAgain(current: NonNullable<typeof this.current>): Promise<void> {
     current.asking = true;
     const answer = await request('', 'GET');
-    const back = typeof answer !== 'string' && answer.service === '';
+    const back = typeof answer === 'object' && answer.service === '';
     await new Promise((resolve) => setTimeout(resolve, back ? 0 : 500));
     current.asking = false;
     if (!back) return;
@@ -138,14 +143,14 @@ export class Outages {
   }
 }
 
-/** The state, or why there is none, in words. */
-async function request(query: string, method: 'GET' | 'POST'): Promise<Answer | string> {
+/** The state, or a refusal in words; undefined: there was no answer. */
+async function request(query: string, method: 'GET' | 'POST'): Promise<Answer | string | undefined> {
   try {
     const response = await fetch(`/demo/outage${query}`, { method, cache: 'no-store' });
     const type = response.headers.get('content-type') ?? '';
     if (type.startsWith('text/plain')) return (await response.text()).trim();
     return (await response.json()) as Answer;
   } catch {
-    return 'the server does not answer.';
+    return undefined;
   }
 }
