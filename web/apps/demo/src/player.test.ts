@@ -1,7 +1,24 @@
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { PageOptions } from './film';
 import { Player } from './player';
 import type { Driver, Listener, Start } from './players/driver';
+
+/** What a page has, as far as a player listens to it. */
+const page = new EventTarget();
+vi.stubGlobal('document', page);
+afterEach(() => vi.restoreAllMocks());
+
+it('a page that is frozen amid a stall does not wait until it is back', () => {
+  let now = 1000;
+  vi.spyOn(performance, 'now').mockImplementation(() => now);
+  const video = new EventTarget();
+  const player = new Player(video as HTMLVideoElement);
+  for (const name of ['playing', 'waiting']) video.dispatchEvent(new Event(name));
+  now += 2000;
+  page.dispatchEvent(new Event('freeze'));
+  now += 3_600_000;
+  expect(player.experience()).toMatchObject({ stalls: 1, stallMs: 2000 });
+});
 
 it('has received what it has forgotten, too', () => {
   const player = new Player(new EventTarget() as HTMLVideoElement);

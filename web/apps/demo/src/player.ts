@@ -116,6 +116,8 @@ export class Player {
       this.stalledSince ??= performance.now();
     });
     for (const name of ['pause', 'seeking', 'ended']) video.addEventListener(name, () => this.endStall());
+    // Until a frozen page is back, which may take hours, nothing of it runs: it waits for no segment.
+    document.addEventListener('freeze', () => this.endStall());
     video.addEventListener('timeupdate', () => {
       const now = video.currentTime;
       const step = this.lastTime === undefined ? 0 : now - this.lastTime;
