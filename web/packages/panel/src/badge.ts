@@ -20,7 +20,7 @@ const style = `${common}
   border-radius: 16px; background: var(--ground); box-shadow: 0 1px 4px #0003; font-variant-numeric: tabular-nums; white-space: nowrap;
 }
 .dot { width: 8px; height: 8px; border-radius: 50%; background: var(--accent); }
-.off .dot { background: none; box-shadow: inset 0 0 0 2px var(--quiet); }
+.idle .dot, .off .dot { background: none; box-shadow: inset 0 0 0 2px var(--quiet); }
 .card {
   width: min(300px, calc(100vw - 24px)); margin-bottom: 8px; padding: 14px 16px; border: 1px solid var(--line); border-radius: 12px;
   background: var(--ground); box-shadow: 0 4px 20px #0004;
@@ -39,12 +39,13 @@ dd { margin: 0; text-align: right; font-weight: 600; }
 .track::after { content: ""; position: absolute; top: 3px; left: 3px; width: 14px; height: 14px; border-radius: 50%; background: var(--ground); }
 [aria-checked=true] .track { background: var(--accent); }
 [aria-checked=true] .track::after { left: 17px; }
+.off .switch { display: none; }
 @media (pointer: coarse) { .badge { min-height: 40px; border-radius: 20px; } .switch { min-height: 44px; } }
 @media print { :host { display: none; } }
 `;
 
 /** What of the badge changes. */
-function parts(side: string, press: () => void, flip: () => void) {
+function parts(press: () => void, flip: () => void) {
   const figure = () => element('dd');
   const [taken, served, given] = [figure(), figure(), figure()] as const;
   const label = element('span');
@@ -79,7 +80,7 @@ function parts(side: string, press: () => void, flip: () => void) {
     label,
   );
   return {
-    box: element('div', { className: `root ${side}` }, card, button),
+    box: element('div', {}, card, button),
     card,
     button,
     toggle,
@@ -103,7 +104,6 @@ export function showBadge(leeway: Leeway, options: BadgeOptions = {}): () => voi
     if (shown) toggle.focus();
   };
   const { box, card, button, toggle, label, taken, served, given } = parts(
-    side,
     () => open(card.hidden !== false),
     () => {
       const on = !isOn();
@@ -118,7 +118,8 @@ export function showBadge(leeway: Leeway, options: BadgeOptions = {}): () => voi
     const on = isOn();
     const counts = count();
     const [took, gave] = [bytes(counts.taken), bytes(counts.given)];
-    box.classList.toggle('off', !on);
+    // Where this viewer cannot share there is nothing to switch.
+    box.className = `root ${side} ${leeway.state}`;
     label.textContent = on ? `↓ ${took}  ↑ ${gave}` : 'Sharing is off';
     button.setAttribute(
       'aria-label',
