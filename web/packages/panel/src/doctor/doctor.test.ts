@@ -84,6 +84,20 @@ describe('of the films on the page', () => {
     expect(await found(checkLinks, [title({ links: { open: 1, opening: 0 } })])).toMatchObject([{ status: 'ok' }]);
   });
 
+  it('no seed, of which the control group hears of none', async () => {
+    expect(await found(checkSeed, [title({ seeds: 0, off: 'control-group' })])).toMatchObject([{ status: 'skipped' }]);
+  });
+
+  it('a seed that was not there when the title was joined, and comes while it is waited for', async () => {
+    const late = title({ seeds: 0 });
+    const comes = () => {
+      late.engine = { peers: [{ role: 'viewer' }, { role: 'seed' }] } as typeof late.engine;
+    };
+    expect(await found(checkSeed, [late], { later: (clock) => clock.setTimer(comes, 500) })).toMatchObject([
+      { status: 'ok', text: '1 seed introduced' },
+    ]);
+  });
+
   it('other viewers that are linked by a relay alone', async () => {
     const of = (...peers: string[]) =>
       title({

@@ -81,16 +81,17 @@ export function checkSigned({ leeway }: Examination): Promise<Found | Found[]> {
   });
 }
 
+/** Seeds that were introduced as the title was joined, or that are linked: one that starts later is introduced later. */
+const seedsOf = ({ seeds, engine }: TitleSnapshot) =>
+  seeds || (engine?.peers.filter(({ role }) => role === 'seed').length ?? 0);
+
+/** Waits for a seed as long as for a link: one may just have started. */
 export async function checkSeed({ leeway }: Examination): Promise<Found | Found[]> {
-  return each(leeway, ({ swarm, seeds, viewers }) => {
-    if (!swarm) return skipped('the title was not joined');
-    return seeds > 0
-      ? ok(`${seeds} seed introduced, ${Math.max(0, viewers - 1)} other viewers in the swarm`)
-      : fail(
-          'no-seed',
-          'no seed was introduced for this title, and nothing is shared without one (but what packagers sign)',
-          fixes['no-seed'],
-        );
+  await until(leeway, () => titlesOf(leeway).every((title) => seedsOf(title) || !title.swarm || title.off));
+  return each(leeway, (title) => {
+    if (!title.swarm || title.off) return skipped('the title is not shared');
+    const seeds = seedsOf(title);
+    return seeds ? ok(`${seeds} seed introduced`) : fail('no-seed', 'no seed was introduced', fixes['no-seed']);
   });
 }
 
