@@ -184,21 +184,28 @@ func (r *run) examined(file string) (local *doctor.Local, done func(), err error
 			local.Secrets = append(local.Secrets, fmt.Sprintf("tracker.ice_servers[%d].secret", i))
 		}
 	}
-	done, err = examinedOrigins(local, config)
-	return local, done, err
+	return local, examinedOrigins(local, config), nil
 }
 
 // examinedOrigins opens the origins of all sites that are right, as a seed does.
-func examinedOrigins(local *doctor.Local, config *Config) (done func(), err error) {
-	var sites []*site.Site
+func examinedOrigins(local *doctor.Local, config *Config) (done func()) {
+	var clients []func()
 	for _, c := range config.Sites {
-		if s, err := site.New(c); err == nil { // what is wrong with the others is among the problems
-			sites = append(sites, s)
+		s, err := site.New(c)
+		if err != nil || c.FetchBase == "" { // what is wrong with a site is among the problems
+			continue
+		}
+		served, closeAll, err := seedParts{config: config.Seed, sites: []*site.Site{s}, log: slog.New(slog.DiscardHandler)}.origins()
+		if err != nil {
+			local.Origins = append(local.Origins, doctor.Origin{Site: s, Base: c.FetchBase, Closed: err})
+			continue
+		}
+		clients = append(clients, closeAll)
+		local.Origins = append(local.Origins, doctor.Origin{Site: s, Base: c.FetchBase, Origin: served[0].Origin})
+	}
+	return func() {
+		for _, closeAll := range clients {
+			closeAll()
 		}
 	}
-	served, done, err := seedParts{config: config.Seed, sites: sites, log: slog.New(slog.DiscardHandler)}.origins()
-	for _, s := range served {
-		local.Origins = append(local.Origins, doctor.Origin{Site: s.Site, Base: s.Site.Config().FetchBase, Origin: s.Origin})
-	}
-	return done, err
 }

@@ -85,6 +85,7 @@ type Origin struct {
 	Site   *site.Site
 	Base   string // fetch_base
 	Origin seed.Origin
+	Closed error // why no seed of this configuration can ask it; then Origin is nil
 }
 
 const (

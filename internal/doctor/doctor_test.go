@@ -342,6 +342,9 @@ func (s *set) config(t *testing.T) {
 		{"seed-origin-client-error", "leeway-seed", dash, map[string]any{"sites": []any{dash.site("dash", nil)}}, false}, // of its segments alone
 		{"seed-origin-not-found", "fetch_base", s.good, map[string]any{"sites": []any{s.good.site("good", map[string]any{"fetch_base": s.good.URL + "/media"})}}, false},
 		{"no-fetch-base", "fetch_base", s.good, map[string]any{"sites": []any{s.good.site("good", map[string]any{"fetch_base": nil})}}, false},
+		{"seed-origin-closed", "fetch_auth", s.good, map[string]any{"sites": []any{s.good.site("good", map[string]any{
+			"fetch_auth": map[string]any{"headers_file": "/none"}, "policy": map[string]any{"signed_manifests": "share"}})}}, false},
+		{"seed-origin-closed", "seed.private", s.good, map[string]any{"sites": sites, "seed": map[string]any{"private": []string{"here"}}}, false},
 		{"admin-wide", "127.0.0.1", s.good, map[string]any{"sites": sites, "tracker": map[string]any{"admin": "0.0.0.0:9464"}}, true},
 	} {
 		out, _, code := leeway(t, "doctor", "--json", "--config", written(t, c.sections), c.film.manifest(), "--tracker", "ws://127.0.0.1:1/")

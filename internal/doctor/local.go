@@ -61,6 +61,18 @@ func checkOrigin(ctx context.Context, e *examination) []Finding {
 	if l == nil {
 		return skipped("%s", noConfig)
 	}
+	var list []Finding
+	for _, o := range l.Origins {
+		if o.Closed != nil {
+			list = append(list, fail("seed-origin-closed", "no seed can ask "+o.Base+" with this configuration: "+o.Closed.Error(),
+				"correct fetch_auth of the site, or seed.private; if the files are the seed's alone, run leeway doctor as its user")...)
+		}
+	}
+	return append(list, l.fetched(ctx, e)...)
+}
+
+// fetched gets the manifest from the origin of the site that it is of.
+func (l *Local) fetched(ctx context.Context, e *examination) []Finding {
 	if e.cfg.Manifest == "" {
 		return skipped("no manifest was given")
 	}
@@ -70,6 +82,9 @@ func checkOrigin(ctx context.Context, e *examination) []Finding {
 		if err != nil {
 			hosts = append(hosts, o.Site.Hosts()...)
 			continue
+		}
+		if o.Closed != nil {
+			return nil
 		}
 		path, _, _ := strings.Cut(k, "?")
 		if err := o.follow(ctx, e, path); err != nil {
