@@ -166,13 +166,7 @@ func (r *run) examined(file string) (local *doctor.Local, done func(), err error
 		return b.Read, b.Write, host.Close()
 	}
 	if config.NATS.URL != "" {
-		local.Bus = func(context.Context) error {
-			bus, err := openBus(config.NATS, "doctor", metric.Discard, slog.New(slog.DiscardHandler))
-			if err != nil {
-				return err
-			}
-			return bus.Close()
-		}
+		local.Bus = config.NATS.joins
 	}
 	for _, a := range config.addresses() {
 		if strings.HasSuffix(a.key, ".admin") && lines[a.key] > 0 {
@@ -207,5 +201,24 @@ func examinedOrigins(local *doctor.Local, config *Config) (done func()) {
 		for _, closeAll := range clients {
 			closeAll()
 		}
+	}
+}
+
+// joins joins NATS and leaves it again. An attempt to connect takes up to 2 s a server and knows no context: joins does not wait for it
+// when ctx ends.
+func (c NATSConfig) joins(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() {
+		bus, err := openBus(c, "doctor", metric.Discard, slog.New(slog.DiscardHandler))
+		if err == nil {
+			err = bus.Close()
+		}
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return errors.New("the servers of nats.url do not answer in time")
 	}
 }

@@ -3,10 +3,13 @@ package app
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/cmdline"
 )
@@ -56,4 +59,27 @@ func TestTheDoctorReadsTheEnvironment(t *testing.T) {
 	if _, err := examine("LEEWAY_TRACKER_MAX_SESSIONS=many"); cmdline.ExitCode(err) != 2 || !strings.Contains(err.Error(), "LEEWAY_TRACKER_MAX_SESSIONS") {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestTheDoctorDoesNotWaitForNATS: a check has a time of its own, and an interrupt ends it; servers that say nothing take 2 s each.
+func TestTheDoctorDoesNotWaitForNATS(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	came := make(chan net.Conn, 1)
+	go func() {
+		if c, err := silent.Accept(); err == nil {
+			came <- c
+			cancel()
+		}
+	}()
+	if err := (NATSConfig{URL: "nats://" + silent.Addr().String()}).joins(ctx); err == nil || !strings.Contains(err.Error(), "in time") {
+		t.Error(err)
+	}
+	_ = (<-came).Close()
 }
