@@ -177,6 +177,11 @@ func (s *set) media(t *testing.T) []broken {
 	}
 	cors := with(func(f *film) { f.cors = false })
 	cors.PageOrigin = "https://www.example.com"
+	mixed := with(nil)
+	mixed.Manifest, mixed.PageOrigin = strings.Replace(mixed.Manifest, "127.0.0.1", "media.test", 1), "https://www.example.com"
+	mixed.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, strings.Replace(address, "media.test", "127.0.0.1", 1))
+	}
 	return []broken{
 		{"manifest-missing", "check the URL", at(s.good.URL + "/f/none.m3u8"), false},
 		{"manifest-refused", "signature", with(status("master", http.StatusForbidden)), false},
@@ -188,6 +193,7 @@ func (s *set) media(t *testing.T) []broken {
 		{"segment-missing", "check the URL", with(status("seg-", http.StatusNotFound)), false},
 		{"not-shareable", "Cache-Control", with(func(f *film) { f.header = map[string]string{"Cache-Control": "private"} }), false},
 		{"cors-missing", "Access-Control-Allow-Origin: https://www.example.com", cors, false},
+		{"media-insecure", "https", mixed, false},
 		{"range-ignored", "206", with(func(f *film) {
 			f.answer = func(_ http.ResponseWriter, r *http.Request) bool { r.Header.Del("Range"); return false }
 		}), true},

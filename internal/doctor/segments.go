@@ -36,13 +36,16 @@ func checkSegments(ctx context.Context, e *examination) []Finding {
 	return warn("range-ignored", "the server ignores Range: what peers did not bring of a segment is fetched as a whole again", "have the server answer Range with 206 and Content-Range")
 }
 
-// checkCORS looks at the headers that a browser wants where page and media are of different origins.
+// checkCORS looks at what a browser wants where page and media are of different origins: TLS on a page of https, and headers.
 func checkCORS(_ context.Context, e *examination) []Finding {
 	if e.manifest == nil || e.segment == nil {
 		return skipped("manifest or segment did not come")
 	}
 	page, other := e.cfg.PageOrigin, 0
 	for _, a := range []answer{e.manifest.answer, e.manifest.list, *e.segment} {
+		if at, mixed := a.mixed(page); mixed {
+			return fail("media-insecure", "a page of https may not fetch the "+a.what+" "+plainURL(at), "serve manifests and segments over https")
+		}
 		if originOf(a.url) == page {
 			continue
 		}
@@ -56,6 +59,17 @@ func checkCORS(_ context.Context, e *examination) []Finding {
 		return ok("page and media are of one origin, %s", page)
 	}
 	return ok("pages of %s may read manifest and segments", page)
+}
+
+// mixed says whether a page of this origin may not fetch it, because it is of https and a URL on the way is of http. Browsers trust this
+// machine without TLS.
+func (a answer) mixed(page string) (at string, is bool) {
+	for _, at := range []string{a.asked, a.url} {
+		if strings.HasPrefix(page, "https://") && strings.HasPrefix(originOf(at), "http://") && !loopbackHost(at) {
+			return at, true
+		}
+	}
+	return "", false
 }
 
 // checkShareable asks of the answers what a seed asks before it passes a body on.
