@@ -118,9 +118,9 @@ func compare(with, without Swarm) map[string]float64 {
 		"stall_ratio_vs_origin_only": (a.stallRatio() + negligible) / (b.stallRatio() + negligible),
 
 		"origin_bytes_origin_only": float64(without.Served.OriginToViewers),
-		"uplink_wait_p95":          p95(with.UplinkWaits),
-		"uplink_wait_p95_headless": p95(with.HeadlessWaits),
 	}
+	addP95(v, "uplink_wait_p95", with.UplinkWaits)
+	addP95(v, "uplink_wait_p95_headless", with.HeadlessWaits)
 	blamed, polluters, found := with.blame()
 	v["honest_blamed"], v["polluters"], v["polluters_found"] = float64(blamed), float64(polluters), float64(found)
 	ratio := func(name string, above, below float64) {
@@ -143,12 +143,11 @@ func compare(with, without Swarm) map[string]float64 {
 	return v
 }
 
-// p95 is what 95 of 100 values are below, 0 of none.
-func p95(values []float64) float64 {
-	if len(values) == 0 {
-		return 0
+// addP95 adds what 95 of 100 values are below. Of none there is no figure: a queue that was not seen is not an empty one.
+func addP95(v map[string]float64, name string, values []float64) {
+	if len(values) > 0 {
+		v[name] = slices.Sorted(slices.Values(values))[len(values)*95/100]
 	}
-	return slices.Sorted(slices.Values(values))[len(values)*95/100]
 }
 
 // honest are the outcomes of those that do not pollute: what they see is what is measured.

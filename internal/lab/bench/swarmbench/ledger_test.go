@@ -47,7 +47,7 @@ func TestEveryFigureIsDeclared(t *testing.T) {
 		}
 		names[f.Name] = true
 	}
-	one := Swarm{Outcomes: []Outcome{outcome(1, 1, 1, 1, 1, 1, 1)}}
+	one := Swarm{Outcomes: []Outcome{outcome(1, 1, 1, 1, 1, 1, 1)}, UplinkWaits: []float64{1}, HeadlessWaits: []float64{1}}
 	got := compare(one, one)
 	for name := range got {
 		if !names[name] {

@@ -27,11 +27,13 @@ func TestPrefetchIsComparedWithTheSameTraceWithoutIt(t *testing.T) {
 			Bytes: map[string]int64{"origin": origin, "peer": peers}, PrefetchedBytes: ahead, PrefetchWasted: lost, Promotions: 3,
 		}}}}
 	}
-	got := compareAhead(swarm(20, 80, 40, 5), swarm(50, 50, 0, 0))
+	without := swarm(50, 50, 0, 0)
+	without.UplinkWaits = []float64{30, 10}
+	got := compareAhead(swarm(20, 80, 40, 5), without)
 	want := map[string]float64{
 		"offload_ratio_without_prefetch": 0.5, "offload_ratio_vs_without_prefetch": 1.6, "egress_saved_ratio_without_prefetch": 0.5,
 		"waste_ratio": 0.05, "prefetched_bytes": 40, "prefetch_wasted_bytes": 5, "promotions": 3,
-		"stall_ratio_without_prefetch": 0, "uplink_wait_p95_without_prefetch": 0,
+		"stall_ratio_without_prefetch": 0, "uplink_wait_p95_without_prefetch": 30,
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v", got)
@@ -41,7 +43,8 @@ func TestPrefetchIsComparedWithTheSameTraceWithoutIt(t *testing.T) {
 			t.Errorf("%s is declared and not measured", f.Name)
 		}
 	}
-	if len(compareAhead(Swarm{}, Swarm{})) == 0 {
-		t.Error("a run of nothing has no figures")
+	nothing := compareAhead(Swarm{}, Swarm{})
+	if _, seen := nothing["uplink_wait_p95_without_prefetch"]; len(nothing) == 0 || seen {
+		t.Errorf("a run of nothing has %v", nothing)
 	}
 }
