@@ -144,6 +144,19 @@ func TestQueriesNameWhatIsExported(t *testing.T) {
 	}
 }
 
+// TestProcessesAreOurs: a Prometheus that scrapes other programs as well has their processor time under the same name.
+func TestProcessesAreOurs(t *testing.T) {
+	for _, b := range boards {
+		for _, p := range b.panels() {
+			for _, q := range p.series {
+				if strings.Contains(q.expr, "process_") && !strings.Contains(q.expr, " and on (instance) leeway_build_info") {
+					t.Errorf("%s: %q shows processes of other programs: %s", b.uid, p.title, q.expr)
+				}
+			}
+		}
+	}
+}
+
 var variables = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$site", "demo", "$price", "0.02")
 
 // asks checks that a query is one, and that what it and its legend name is exported.
