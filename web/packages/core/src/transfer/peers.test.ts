@@ -226,6 +226,21 @@ it('the background waits for what other links still have to send', async () => {
   expect(second.next(1_000)).toMatchObject({ request: 2 });
 });
 
+it.each<[string, (a: { hear(m: Message): void; one: PeerLink }) => void]>([
+  ['is taken back', ({ hear }) => hear({ type: 'cancel', ids: [1] })],
+  ['ends with its link', ({ one }) => one.onClose!('closed')],
+])('the background goes on where the foreground of another link %s', async (_, end) => {
+  const { sources, woken, link } = setUp(true);
+  const [a, b] = [link(2), link(4)];
+  a.request(0, 1);
+  b.request(1, 2);
+  woken.splice(0);
+  end(a);
+  await Promise.resolve();
+  expect(woken).toEqual([id(4)]);
+  expect(sources[id(4)]!.next(1_000)).toMatchObject({ request: 2 });
+});
+
 it('a viewer that does not send rejects, in the background alone or at all', () => {
   const { can, sources, link } = setUp(true);
   const a = link(2);

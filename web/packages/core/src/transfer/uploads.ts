@@ -27,7 +27,7 @@ export interface UploadHost {
   nowUs(): number;
   /** Whether the foreground of every link has gone out, but for those that take nothing. */
   idle?(): boolean;
-  /** The foreground of this link has gone out. */
+  /** The foreground of this link has gone out, or was taken back. */
   drained?(): void;
 }
 
@@ -80,11 +80,16 @@ export const createUploads = (
 ): Uploads => {
   const lanes: Upload[][] = [[], []];
   const size = () => lanes[laneForeground]!.length + lanes[laneBackground]!.length;
+  /** Something has left a lane: where that was the last of the foreground, other links hear of it. */
+  const drained = (lane: number) => {
+    if (lane === laneForeground && !lanes[lane]!.length) host.drained?.();
+  };
   const take = (lane: number, ids: number[]): Upload[] => {
     const wanted = new Set(ids);
     const matches = (u: Upload) => !u.pushed && wanted.has(u.id);
     const taken = lanes[lane]!.filter(matches);
     lanes[lane] = lanes[lane]!.filter((u) => !matches(u));
+    if (taken.length) drained(lane);
     return taken;
   };
 
@@ -125,9 +130,8 @@ export const createUploads = (
     takenUs = host.nowUs();
     if (payload) u.offset += payload.length;
     if (u.offset === data?.length || !payload) {
-      const was = lanes[laneForeground]!.length;
       for (const lane of lanes) if (lane[0] === u) lane.shift();
-      if (was && !lanes[laneForeground]!.length) host.drained?.();
+      drained(from);
       if (data) host.sent(data.length, u.segment, from, !!u.pushed);
       u.pushed?.();
     }
@@ -143,7 +147,6 @@ export const createUploads = (
       if (gone.length) {
         take(laneForeground, gone);
         host.reject(rejectBusy, gone);
-        if (!lanes[laneForeground]!.length) host.drained?.();
       }
       return Math.min(...lanes[laneForeground]!.map(({ at }) => at)) + mostWaitUs - now;
     },
