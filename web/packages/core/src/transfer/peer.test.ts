@@ -136,6 +136,13 @@ describe('a reject', () => {
     expect(peer.supply.stalledUntilUs / 1000 - clock.now()).toBeCloseTo(200, 0);
     expect(ended).toEqual([]);
   });
+
+  it('pauses for as long as it says, also where requests stall meanwhile', async () => {
+    const { clock, hear, ask, peer } = await setUp();
+    hear({ type: 'reject', reason: 2, ids: [ask().id] });
+    peer.supply.stalled(clock.now() * 1000);
+    expect(peer.supply.stalledUntilUs / 1000 - clock.now()).toBeCloseTo(5_000, 0);
+  });
 });
 
 describe('a link', () => {

@@ -90,7 +90,7 @@ export const createSupply = (peer: Peer, { clock, stats, silence, verification, 
     brought: patience.brought,
     stalled(now) {
       const pause = patience.stalled(silence.drifted());
-      if (typeof pause === 'number') supply.stalledUntilUs = now + pause;
+      if (typeof pause === 'number') pauseUntil(now + pause);
       else peer.drop(pause, byePolicy);
     },
     heard: patience.heard,
