@@ -33,6 +33,7 @@ const setUp = () => {
     stats: createStats(),
     line: createLine(clock),
     credit: createCredit(clock),
+    segments: { byId: new Map() },
     cache,
     peers: { all: () => [], cancel: () => {}, outdone: () => {}, announce: () => {} },
     off: null,

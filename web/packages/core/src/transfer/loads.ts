@@ -32,7 +32,7 @@ export interface Loads {
 }
 
 export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsHost): Loads => {
-  const { clock, stats, line, cache, credit, nowUs, emit, settled, changed } = shared;
+  const { clock, stats, line, segments, cache, credit, nowUs, emit, settled, changed } = shared;
   const cancel = (s: Segment) => shared.peers.cancel(s);
   const flying = (s: Segment, n: number) => shared.peers.all().some((p) => p.supply.downloads.find(s.id, n));
 
@@ -79,6 +79,8 @@ export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsH
   };
 
   const ask = (s: Segment, load: Load) => {
+    // It may have been forgotten since the player asked, and the schedule decides about what is known.
+    if (s.id) segments.byId.set(s.id, s);
     if (!s.loads.size) s.askedUs = nowUs();
     s.loads.add(load);
     finish(s);

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { Disk } from './disk/disk.ts';
+import { createEngine } from './engine.ts';
+import { rules } from './simulation/film.ts';
+import { createStats } from './stats/stats.ts';
+import { FakeClock, settle } from './testing/clock.ts';
+import { createCredit } from './transfer/credit.ts';
+import { createLine } from './transfer/line.ts';
+
+const crypto = {
+  digest: async (data: Uint8Array) => new Uint8Array(createHash('sha256').update(data).digest()),
+  verify: async () => false,
+};
+
+it('asks the origin for a segment that was forgotten while the disk was read', async () => {
+  const clock = new FakeClock();
+  let read = () => {};
+  const disk: Disk = {
+    asked: ({ name }) =>
+      name === '/film/0.ts'
+        ? new Promise<void>((resolve) => {
+            read = resolve;
+          })
+        : undefined,
+    stop() {},
+  };
+  const engine = createEngine({
+    clock,
+    crypto,
+    rules,
+    line: createLine(clock),
+    stats: createStats(),
+    credit: createCredit(clock),
+    self: () => '1'.repeat(32),
+    swarm: '5'.repeat(32),
+    uploads: () => true,
+    hurry() {},
+    notice() {},
+    emit() {},
+    ahead: () => ({ allowed: false, waste_bytes: 0, role: 'full', battery: false, disk_bytes: 1 }),
+    loadDisk: async () => () => disk,
+  });
+  await settle();
+  const ref = (n: number) => ({
+    url: `https://video.example.com/film/${n}.ts`,
+    startMs: 2_000 * n,
+    durationMs: 2_000,
+  });
+  const asked: number[] = [];
+  const load = (n: number) =>
+    engine.load(
+      {
+        ...ref(n),
+        rendition: 'r',
+        bitrate: 1_000_000,
+        adaptive: false,
+        deadlineMs: () => 0,
+        upcoming: [1, 2, 3, 4].map((more) => ref(n + more)),
+        live: false,
+        async origin() {
+          asked.push(n);
+          return { data: new ArrayBuffer(1), status: 200, url: '' };
+        },
+      },
+      () => {},
+    ).result;
+  const waiting = load(0);
+  // More than are remembered.
+  for (let n = 5; n < 1_100; n += 5) {
+    await load(n);
+    await settle();
+  }
+  expect(asked).not.toContain(0);
+  read();
+  await settle();
+  expect(asked).toContain(0);
+  expect(await waiting).toMatchObject({ source: 'origin', status: 200 });
+  engine.stop();
+  expect(clock.pending).toBe(0);
+});
