@@ -230,7 +230,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     if (missing === 'insecure-context')
       say(missing, 'This page is no secure context.', 'Serve it over https or from localhost.');
     else if (missing) say(missing, `There is no ${missing.slice(3)} here.`, 'The origin serves this viewer.');
-    else if (!url || (environment.addressSpace() === 'public' && isLocalAddress(url.hostname))) {
+    else if (!url || (environment.onPublicHost() && isLocalAddress(url.hostname))) {
       say(
         'private-tracker',
         'The tracker address is no URL, or private on a public page.',

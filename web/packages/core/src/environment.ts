@@ -3,9 +3,6 @@
 import type { Clock, Crypto } from './ports.ts';
 import type { OpenSocket } from './session/session.ts';
 
-/** Where the page itself was loaded from, as the browser's local network checks see it. */
-export type AddressSpace = 'loopback' | 'private' | 'public';
-
 /** What a viewer knows of its line and clock as it joins. */
 export interface Line {
   /** The viewer asked to save data, or the line is cellular. */
@@ -26,7 +23,8 @@ export interface Environment {
   createConnection(configuration: RTCConfiguration): RTCPeerConnection;
   /** What is missing for peer delivery, or null. */
   missing(): 'insecure-context' | 'no-webrtc' | 'no-webcrypto' | null;
-  addressSpace(): AddressSpace;
+  /** Whether the page itself was loaded from outside of the viewer's own network, as the browser's local network checks see it. */
+  onPublicHost(): boolean;
   /** Whether the page may reach the viewer's own network without a prompt. Does not prompt. */
   localAccess(): Promise<boolean>;
   /** What the browser says of the line and the clock, now. */

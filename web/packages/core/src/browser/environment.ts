@@ -1,6 +1,6 @@
 /** The page as the library sees it. The only folder that touches globals. */
 
-import type { AddressSpace, Environment, Line } from '../environment.ts';
+import type { Environment, Line } from '../environment.ts';
 import { isLocalAddress } from '../link/address.ts';
 import type { Clock, Crypto } from '../ports.ts';
 import type { OpenSocket } from '../session/session.ts';
@@ -63,18 +63,14 @@ const openSocket: OpenSocket = (url, protocol, handlers) => {
   };
 };
 
-function addressSpace(): AddressSpace {
-  const { hostname } = location;
-  if (/^127\.|^\[::1\]$|(^|\.)localhost$/.test(hostname)) return 'loopback';
-  return isLocalAddress(hostname) ? 'private' : 'public';
-}
+const onPublicHost = (): boolean => !isLocalAddress(location.hostname);
 
 /**
  * Only public pages are gated, and only in browsers that know the permission: without the gate, or with the
  * permission, private candidates cause no prompt. Firefox knows the permission, and does not gate WebRTC by it (ESR 153).
  */
 async function localAccess(): Promise<boolean> {
-  if (addressSpace() !== 'public' || navigator.userAgent.includes(' Firefox/')) return true;
+  if (!onPublicHost() || navigator.userAgent.includes(' Firefox/')) return true;
   const asked = navigator.permissions?.query({ name: 'local-network' as PermissionName });
   return asked?.then((status) => status.state === 'granted').catch(() => true) ?? true;
 }
@@ -130,7 +126,7 @@ export function browserEnvironment(): Environment {
       if (!RTCPeerConnection) return 'no-webrtc';
       return crypto?.subtle ? null : 'no-webcrypto';
     },
-    addressSpace,
+    onPublicHost,
     localAccess,
     line,
     battery,

@@ -255,7 +255,7 @@ class Page {
       openSocket: tracker.openSocket,
       createConnection: () => new Connection(network, home, others, !shut) as unknown as RTCPeerConnection,
       missing: () => null,
-      addressSpace: () => 'public',
+      onPublicHost: () => true,
       localAccess: async () => true,
       line: () => ({ metered: false, unknown: false, coarse: false }),
       battery: () => false,

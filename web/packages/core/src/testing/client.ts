@@ -40,7 +40,7 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
       return connection as unknown as RTCPeerConnection;
     },
     missing: () => null,
-    addressSpace: () => 'public',
+    onPublicHost: () => true,
     localAccess: async () => true,
     line: () => ({ metered: false, unknown: false, coarse: false }),
     battery: () => false,
