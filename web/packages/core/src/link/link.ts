@@ -5,7 +5,7 @@
 
 import type { Clock, Greeting, LinkCloseReason, LinkPath, PeerLink, PeerRole } from '../ports.ts';
 import { fromBase64url, hexToId, idToHex, toBase64url } from '../session/base64.ts';
-import { failReasons, type PlanMessage, type ReadyOffer, type SignalBody } from '../session/messages.ts';
+import type { PlanMessage, ReadyOffer, SignalBody } from '../session/messages.ts';
 import { isLocalAddress } from './address.ts';
 import type { Candidate } from './candidates.ts';
 import { createChannels } from './channels.ts';
@@ -325,10 +325,9 @@ export function createLink(o: LinkOptions): Link {
           trickle.catchUp();
         });
       } else if (body.kind === 'fail') {
-        const told = failReasons.find((reason) => reason === body.reason) ?? 'refused';
         // What the other side waited for in vain may have been kept from it here.
-        if (told === 'timeout') void giveUp(false);
-        else fail({ fail: told }, false);
+        if (body.reason === 'timeout') void giveUp(false);
+        else fail({ fail: body.reason }, false);
       } else trickle.remote(body);
     },
     sendControl(message) {
