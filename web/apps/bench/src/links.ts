@@ -92,8 +92,8 @@ export function libraryLinks(events: LinkEvents, background?: Background): Libra
         events.opened?.(number);
         links.get(number)!.peer = createPeer(open, host(number), fate(number));
       },
-      failed: (_link, { fail }) => events.failed(`link ${number}: ${fail}`),
-      closed: (_link, reason) => events.closed(number, reason),
+      failed: ({ fail }) => events.failed(`link ${number}: ${fail}`),
+      closed: (reason) => events.closed(number, reason),
     });
     links.set(number, { link });
     return link;

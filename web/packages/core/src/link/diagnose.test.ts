@@ -19,7 +19,7 @@ describe('an attempt that does not open', () => {
     await s.clock.advance(establishMs);
     expect(s.connection.closed).toBe(true);
     expect(s.clock.pending).toBe(0);
-    return s.failed.mock.calls[0]![1];
+    return s.failed.mock.calls[0]![0];
   }
   const local = (candidateType: string, more = {}) => ({
     id: `${candidateType}${JSON.stringify(more)}`,
@@ -41,7 +41,7 @@ describe('an attempt that does not open', () => {
     connection.stats = [local('host'), { id: 'r', type: 'remote-candidate' }];
     connection.iceConnectionState = 'checking';
     await clock.advance(establishMs);
-    expect(failed).toHaveBeenCalledWith(link, { fail: 'gone' });
+    expect(failed).toHaveBeenCalledWith({ fail: 'gone' });
   });
 
   test('is kept from the local network without a word', async () => {
@@ -79,14 +79,14 @@ describe('an attempt that does not open', () => {
   });
 
   test('finds UDP blocked where the channels close before the connection fails', async () => {
-    const { clock, connection, failed, offered, link } = setUp({ udpServers: true });
+    const { clock, connection, failed, offered } = setUp({ udpServers: true });
     await offered();
     connection.stats = [local('host')];
     connection.iceConnectionState = 'failed';
     connection.channels[0]!.onclose!();
     connection.become('failed');
     await clock.advance(0);
-    expect(failed.mock.calls).toEqual([[link, { fail: 'udp-blocked', reason: 'udp-blocked' }]]);
+    expect(failed.mock.calls).toEqual([[{ fail: 'udp-blocked', reason: 'udp-blocked' }]]);
   });
 
   test('hears the reason of the other side', async () => {
@@ -94,7 +94,7 @@ describe('an attempt that does not open', () => {
     await offered();
     signal.mockClear();
     link.receive({ kind: 'fail', reason: 'busy' });
-    expect(failed).toHaveBeenCalledWith(link, { fail: 'busy' });
+    expect(failed).toHaveBeenCalledWith({ fail: 'busy' });
     expect(signal).not.toHaveBeenCalled();
   });
 
@@ -106,7 +106,7 @@ describe('an attempt that does not open', () => {
     connection.iceConnectionState = 'checking';
     link.receive({ kind: 'fail', reason: 'timeout' });
     await clock.advance(0);
-    expect(failed).toHaveBeenCalledWith(link, { fail: 'udp-blocked', reason: 'udp-blocked' });
+    expect(failed).toHaveBeenCalledWith({ fail: 'udp-blocked', reason: 'udp-blocked' });
     expect(signal).not.toHaveBeenCalled();
   });
 });

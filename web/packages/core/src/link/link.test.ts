@@ -198,7 +198,7 @@ describe('a link that answers', () => {
       link.answer(sdp, { ...plan, v: version });
       await settle();
       expect(signal).toHaveBeenCalledWith({ kind: 'fail', reason });
-      expect(failed).toHaveBeenCalledWith(link, { fail: reason });
+      expect(failed).toHaveBeenCalledWith({ fail: reason });
       expect(connection.closed).toBe(true);
     }
   });
@@ -206,12 +206,12 @@ describe('a link that answers', () => {
 
 describe('channels', () => {
   test('unknown ones are closed and counted; the ninth ends the link', async () => {
-    const { connection, link, open, closed } = setUp();
+    const { connection, open, closed } = setUp();
     await open();
     for (let i = 0; i < 8; i++) expect(connection.incoming(`x${i}`).readyState).toBe('closed');
     expect(closed).not.toHaveBeenCalled();
     connection.incoming('lw.control');
-    expect(closed).toHaveBeenCalledWith(link, 'protocol-error');
+    expect(closed).toHaveBeenCalledWith('protocol-error');
     expect(connection.closed).toBe(true);
   });
 
@@ -241,7 +241,7 @@ describe('channels', () => {
     const onClose = vi.fn();
     link.onClose = onClose;
     act(connection);
-    expect(closed).toHaveBeenCalledWith(link, 'protocol-error');
+    expect(closed).toHaveBeenCalledWith('protocol-error');
     expect(onClose).toHaveBeenCalledWith('protocol-error');
   });
 
@@ -256,17 +256,17 @@ describe('channels', () => {
     await clock.advance(1_000);
     expect(connection.closed).toBe(true);
     expect(onClose).not.toHaveBeenCalled();
-    expect(closed).toHaveBeenCalledWith(link, 'idle');
+    expect(closed).toHaveBeenCalledWith('idle');
     expect(clock.pending).toBe(0);
     link.sendControl(new Uint8Array([1]));
     expect(link.sendData(new Uint8Array([1]))).toBe(false);
   });
 
   test('a connection that fails later closes the link', async () => {
-    const { connection, link, open, closed, clock } = setUp();
+    const { connection, open, closed, clock } = setUp();
     await open();
     connection.become('failed');
-    expect(closed).toHaveBeenCalledWith(link, 'failed');
+    expect(closed).toHaveBeenCalledWith('failed');
     expect(clock.pending).toBe(0);
   });
 

@@ -47,9 +47,9 @@ export interface LinkOptions {
   greeting(wanted: string[]): Greeting | undefined;
   opened(link: Link): void;
   /** The attempt failed; the connection is closed. */
-  failed(link: Link, diagnosis: Diagnosis): void;
+  failed(diagnosis: Diagnosis): void;
   /** An open link has closed, by either side. */
-  closed(link: Link, reason: LinkCloseReason): void;
+  closed(reason: LinkCloseReason): void;
 }
 
 export interface Link extends PeerLink {
@@ -133,7 +133,7 @@ export function createLink(o: LinkOptions): Link {
     if (state !== 'opening') return;
     if (tell) o.signal({ kind: 'fail', reason: diagnosis.fail });
     letGo();
-    o.failed(link, diagnosis);
+    o.failed(diagnosis);
   };
 
   /** The link ended from outside: an open one is reported, an opening one has failed. */
@@ -144,7 +144,7 @@ export function createLink(o: LinkOptions): Link {
     fail({ fail: 'refused', broken: reason === 'protocol-error' });
     if (state === 'closed') return;
     letGo();
-    o.closed(link, reason);
+    o.closed(reason);
     link.onClose?.(reason);
   };
 
@@ -346,7 +346,7 @@ export function createLink(o: LinkOptions): Link {
       const farewell = was === 'open' && bye !== undefined;
       if (farewell) channels.sendControl(new Uint8Array([byeType, bye]));
       letGo(farewell ? byeMs : 0);
-      if (was === 'open') o.closed(link, reason);
+      if (was === 'open') o.closed(reason);
     },
   };
   return link;

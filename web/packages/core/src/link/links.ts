@@ -178,7 +178,7 @@ export function createLinks(o: LinksOptions): Links {
         }
         o.changed();
       },
-      failed(_link, { fail, reason, broken }) {
+      failed({ fail, reason, broken }) {
         forget(link);
         // No peer wanted it, so no link has failed.
         if (!entry.to) return;
@@ -186,7 +186,7 @@ export function createLinks(o: LinksOptions): Links {
         if (reason) blame = { reason, times: blame?.reason === reason ? blame.times + 1 : 1 };
         o.failed(fail);
       },
-      closed(_link, reason) {
+      closed(reason) {
         if (reason === 'stalled') avoid(link.peer, silentMs);
         forget(link);
       },
