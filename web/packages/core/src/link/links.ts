@@ -161,7 +161,7 @@ export function createLinks(o: LinksOptions): Links {
       clock: environment.clock,
       gated: environment.localAccess().then((granted) => !granted || policy.local === 'never'),
       asks: policy.local === 'ask',
-      udpServers: iceServers.some(({ urls }) => [urls].flat().some(overUdp)),
+      udpServers: iceServers.some(({ urls }) => urls.some(overUdp)),
       relayOnly,
       inspection: o.inspection,
       greeting: o.greeting,
@@ -338,7 +338,7 @@ export function createLinks(o: LinksOptions): Links {
 }
 
 /** Without relays to seeds: the origin costs less than a seed behind one. */
-function iceServersFor({ iceServers, policy }: LinkSettings, role: PeerRole): RTCIceServer[] {
+function iceServersFor({ iceServers, policy }: LinkSettings, role: PeerRole): IceServerMessage[] {
   const relays = policy.relay === 'allow' && role !== 'seed';
   return iceServers
     .map((server) => ({ ...server, urls: server.urls.filter((url) => relays || !/^turns?:/i.test(url)) }))
