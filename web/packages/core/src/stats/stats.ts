@@ -1,5 +1,5 @@
 import { add, type Figures } from '../playback.ts';
-import { type LinkPath, type PeerRole, type Reason, reasons, type Source, type StatsDelta } from '../ports.ts';
+import type { LinkPath, PeerRole, Reason, Source, StatsDelta } from '../ports.ts';
 
 export interface Stats {
   /** Since the last take, and since the beginning. */
@@ -68,8 +68,7 @@ export const createStats = (): Stats => {
     played: (origin) => tally({ bytes: { origin } }),
     uploaded: (path, lane, bytes) =>
       tally({ uploaded: { [path]: bytes }, lanes: { [lane ? 'background' : 'foreground']: bytes } }),
-    segment: (source, reason) =>
-      tally({ segments: { [source]: 1 }, reasons: reason && reasons.includes(reason) ? { [reason]: 1 } : {} }),
+    segment: (source, reason) => tally({ segments: { [source]: 1 }, reasons: reason && { [reason]: 1 } }),
     unlisted(parameters) {
       for (const p of parameters) tally({ unlisted_query: { [p]: 1 } });
     },
