@@ -23,7 +23,6 @@ describe('incoming messages', () => {
     expect(parsed).toMatchObject({
       type: 'welcome',
       policy: { control_group: false, prefetch: false, waste_bytes: 0 },
-      site: { key: { ignore_query: [], ignore_path: [], path: '' }, title: { drop: 0 } },
     });
     expect(JSON.stringify(parsed)).not.toContain('surprise');
   });

@@ -4,22 +4,9 @@
  */
 
 import { candidateBytes } from '../ports.ts';
+import type { SiteConfig } from '../segment/index.ts';
 import { fromBase64url } from './base64.ts';
-import {
-  bytes,
-  fail,
-  flag,
-  integer,
-  list,
-  object,
-  one,
-  optional,
-  or,
-  type Reader,
-  size,
-  text,
-  that,
-} from './reader.ts';
+import { bytes, fail, flag, integer, list, object, one, or, type Reader, size, text, that } from './reader.ts';
 
 /** Bounds of the protocol, bytes and counts. */
 const messageBytes = 65_536;
@@ -52,14 +39,6 @@ export interface Policy {
   local: 'ask' | 'never' | 'if-granted';
   signed_manifests: 'off' | 'share';
   unknown_line: 'leech' | 'full';
-}
-
-/** Site configuration of spec/site.md: what names depend on. */
-export interface SiteMessage {
-  name: string;
-  hosts: string[];
-  key: { ignore_query: string[]; ignore_path: string[]; path: string };
-  title: { drop: number };
 }
 
 export interface IceServerMessage {
@@ -97,7 +76,7 @@ export interface Welcome {
   ticket: string;
   resumed: boolean;
   server_time_ms: number;
-  site: SiteMessage;
+  site: SiteConfig;
   ice_servers: IceServerMessage[];
   verify_keys: VerifyKeyMessage[];
   revocations: RevocationMessage[];
@@ -237,15 +216,17 @@ const policy = object<Policy>({
   unknown_line: or(one('leech', 'full'), 'leech'),
 });
 
-const site = object<SiteMessage>({
+const site = object<SiteConfig>({
   name: text(32, 1),
   hosts: list(text(255, 1), 64),
-  key: optional({
-    ignore_query: or(list(text(256), 64), []),
-    ignore_path: or(list(text(256), 16), []),
-    path: or(text(256), ''),
-  }),
-  title: optional({ drop: or(integer(0, 8), 0) }),
+  key: or(
+    object<NonNullable<SiteConfig['key']>>({
+      ignore_query: or(list(text(256), 64)),
+      ignore_path: or(list(text(256), 16)),
+      path: or(text(256)),
+    }),
+  ),
+  title: or(object<NonNullable<SiteConfig['title']>>({ drop: or(integer(0, 8)) })),
 });
 
 const iceServer = object<IceServerMessage>({

@@ -57,9 +57,3 @@ export const object =
     }
     return out as T;
   };
-
-/** An object all of whose fields may be missing, and which may be missing itself. */
-export const optional = <T>(shape: Shape<T>): Reader<T> => {
-  const reader = object(shape);
-  return (value = {}) => reader(value);
-};
