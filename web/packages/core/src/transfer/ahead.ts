@@ -24,8 +24,6 @@ export interface LookAheadHost {
 }
 
 export interface LookAhead {
-  /** Whether anything may be asked for before the player does. */
-  allowed(): boolean;
   /** Whether others are served in the background: whatever this viewer plays, or before it plays anything. */
   serves(): boolean;
   /** How many of the segments behind the asked one are of interest. */
@@ -75,8 +73,8 @@ export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead 
   let againMs = 0;
 
   const rules = (live = last?.live !== false) => ({ off: !!shared.off, live, ...host.rules!() });
+  /** Whether anything may be asked for before the player does. */
   const may = (live?: boolean) => !!host.rules && possible(rules(live));
-  const allowed = () => may();
   const among = (s: Segment, most: number) =>
     [...coming.values()].some((all) => all.slice(0, most).some((x) => x === s || x.parts?.includes(s)));
 
@@ -118,9 +116,8 @@ export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead 
   };
 
   return {
-    allowed,
     serves: () => may(false),
-    reach: () => (allowed() ? mostAhead : nearest),
+    reach: () => (may() ? mostAhead : nearest),
     asked(request, next) {
       // An init segment says nothing of what follows.
       if (!request.durationMs) return;
@@ -130,7 +127,7 @@ export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead 
     follows: (s) => among(s, mostAhead),
     listed: (s) => list.includes(s) || (among(s, nearest) && (!running || s.state !== 'held')),
     look() {
-      const is = allowed();
+      const is = may();
       againMs = Number.POSITIVE_INFINITY;
       if (!is && !was && !kept.size) return false; // where it is off, and every decision
       was = is;
