@@ -106,7 +106,7 @@ export const createUploads = (
   };
 
   /** Sends what is left of an upload; false: the link takes no more. */
-  const sendPiece = (u: Upload, lane: number): boolean => {
+  const sendPiece = (u: Upload): boolean => {
     const data = bytesOf(u);
     if (!data) return true;
     const size = cutSize(data.length, maxMessage);
@@ -116,7 +116,7 @@ export const createUploads = (
       if (!send(encode({ type: 'data', request: u.id, offset: u.offset, sentAt, payload }))) return false;
       u.offset += payload.length;
     }
-    host.sent(data.length, u.segment, lane, !!u.pushed);
+    host.sent(data.length, u.segment, laneForeground, !!u.pushed);
     return true;
   };
 
@@ -168,12 +168,11 @@ export const createUploads = (
       if (source.waiting()) wake();
       return;
     }
-    for (const lane of lanes.keys()) {
-      for (let u = lanes[lane]![0]; u; u = lanes[lane]![0]) {
-        if (!sendPiece(u, lane)) return;
-        if (lanes[lane]![0] === u) lanes[lane]!.shift();
-        u.pushed?.(); // not before: it may push more
-      }
+    // Without the controller there is no background.
+    for (let u = lanes[laneForeground]![0]; u; u = lanes[laneForeground]![0]) {
+      if (!sendPiece(u)) return;
+      if (lanes[laneForeground]![0] === u) lanes[laneForeground]!.shift();
+      u.pushed?.(); // not before: it may push more
     }
   };
 
