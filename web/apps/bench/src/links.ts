@@ -51,6 +51,8 @@ export function libraryLinks(events: LinkEvents, background?: Background): Libra
       pieces: (segment) => events.pieces(segment),
       allowed: () => true,
       queued: () => 0,
+      idle: () => true,
+      drained: () => {},
     },
     greeting: { announcement: () => undefined, held: () => [], flags: () => (background ? flagBackground : 0) },
     silence: { drifted: () => false },

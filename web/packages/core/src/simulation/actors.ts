@@ -118,6 +118,8 @@ export class Seed {
         },
         allowed: () => true,
         queued: () => 0,
+        idle: () => true,
+        drained: nothing,
       },
       greeting: {
         announcement: (segment) => ({ segment, state: 2, pieces: this.pieces(segment) }),

@@ -41,6 +41,8 @@ const setUp = async (greeted?: string[], lane?: BackgroundLane, drifted = false)
       pieces: (s) => (held.has(s) ? 1 : 0),
       allowed: () => true,
       queued: () => 0,
+      idle: () => true,
+      drained: nothing,
     },
     greeting: {
       announcement: (s) => (held.has(s) ? { segment: s, state: 2, pieces: 1 } : undefined),

@@ -69,7 +69,7 @@ export const createPeers = (shared: Shared, host: PeersHost): LinkedPeers => {
             said.blamed(other);
           }
           byId.delete(other);
-          uploads.drained!(); // what it waited for may have held up others
+          uploads.drained(); // what it waited for may have held up others
           verification.gone(peer);
           lowLatency?.gone(peer);
           emit('unlink', { peer: other, role, reason, banned: ban });

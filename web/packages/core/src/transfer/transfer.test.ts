@@ -93,6 +93,8 @@ describe('uploads', () => {
         sent: () => {},
         reject: (reason, ids) => rejected.push([reason, ids]),
         nowUs: () => 0,
+        idle: () => true,
+        drained: () => {},
         ...more,
       },
     );

@@ -13,6 +13,8 @@ const setUp = (can: { send: boolean; upload: boolean }, paced = false, more: Par
     sent: (...what) => void sent.push(what),
     reject: () => {},
     nowUs: () => 0,
+    idle: () => true,
+    drained: () => {},
     ...more,
   };
   const uploads = createUploads(

@@ -26,9 +26,9 @@ export interface UploadHost {
   /** µs, for the timestamp of data. */
   nowUs(): number;
   /** Whether the foreground of every link has gone out, but for those that take nothing. */
-  idle?(): boolean;
+  idle(): boolean;
   /** The foreground of this link has gone out, or was taken back. */
-  drained?(): void;
+  drained(): void;
 }
 
 interface Upload {
@@ -82,7 +82,7 @@ export const createUploads = (
   const size = () => lanes[laneForeground]!.length + lanes[laneBackground]!.length;
   /** Something has left a lane: where that was the last of the foreground, other links hear of it. */
   const drained = (lane: number) => {
-    if (lane === laneForeground && !lanes[lane]!.length) host.drained?.();
+    if (lane === laneForeground && !lanes[lane]!.length) host.drained();
   };
   const take = (lane: number, ids: number[]): Upload[] => {
     const wanted = new Set(ids);
@@ -150,7 +150,7 @@ export const createUploads = (
       }
       return Math.min(...lanes[laneForeground]!.map(({ at }) => at)) + mostWaitUs - now;
     },
-    waiting: () => lanes[laneForeground]!.length > 0 || (lanes[laneBackground]!.length > 0 && (host.idle?.() ?? true)),
+    waiting: () => lanes[laneForeground]!.length > 0 || (lanes[laneBackground]!.length > 0 && host.idle()),
     urgent: () => lanes[laneForeground]!.length > 0,
     midway: () => (lanes[laneForeground]![0]?.offset ?? 0) > 0,
     next(n) {
