@@ -6,7 +6,7 @@
 import { complete } from '../cache/cache.ts';
 import { type Certificate, checkPiece, completeCertificate, sameContent, withdraws } from '../certificate/index.ts';
 import type { SegmentRequest } from '../ports.ts';
-import { pieceCount, pieceSize } from '../segment/index.ts';
+import { piecesOf } from '../segment/index.ts';
 import type { AheadRules } from '../transfer/ahead.ts';
 import type { Lists } from '../transfer/lists.ts';
 import { createLimiter, type Segment, wanted } from '../transfer/segments.ts';
@@ -82,9 +82,7 @@ export const createDisk = (store: Store, shared: Shared, { verification, lists, 
     if (!c) return;
     // Another version of the segment has taken its place.
     if (!sameContent(c, kept.certificate)) return store.remove(s.id);
-    const pieces = Array.from({ length: pieceCount(c.length) }, (_, n) =>
-      kept.data.subarray(n * pieceSize, (n + 1) * pieceSize),
-    );
+    const pieces = piecesOf(kept.data);
     const right = await Promise.all(pieces.map((p, n) => limited(() => checkPiece(c, n, p, crypto))));
     if (!right.every(Boolean)) return refuse(s.id);
     // Much may have happened meanwhile. What a load waits for comes as it was decided.

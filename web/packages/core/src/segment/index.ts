@@ -6,6 +6,7 @@ export {
   pieceCount,
   pieceLength,
   pieceSize,
+  piecesOf,
   segmentId,
   virtualLength,
   virtualRanges,

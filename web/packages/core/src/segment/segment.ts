@@ -16,6 +16,10 @@ export const pieceCount = (length: number): number => Math.ceil(length / pieceSi
 export const pieceLength = (length: number, i: number): number =>
   i < 0 ? 0 : Math.max(0, Math.min(pieceSize, length - i * pieceSize));
 
+/** The pieces of a segment. They share its memory. */
+export const piecesOf = (data: Uint8Array): Uint8Array[] =>
+  Array.from({ length: pieceCount(data.length) }, (_, i) => data.subarray(i * pieceSize, (i + 1) * pieceSize));
+
 /** The parts in which an object is shared; none when it is shared whole, or too long to be shared at all. */
 export function virtualRanges(length: number): ByteRange[] {
   const ranges: ByteRange[] = [];

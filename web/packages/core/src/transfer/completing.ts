@@ -6,7 +6,7 @@ import {
   joinBytes,
   standsFor,
 } from '../certificate/index.ts';
-import { pieceSize } from '../segment/index.ts';
+import { piecesOf } from '../segment/index.ts';
 import type { Lists } from './lists.ts';
 import type { createLimiter, Segment } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
@@ -36,8 +36,7 @@ export const createCompleting = (shared: Shared, host: CompletingHost) => {
       return false;
     }
     s.uncertified = undefined;
-    const pieces: Uint8Array[] = [];
-    for (let at = 0; at < data.length; at += pieceSize) pieces.push(data.subarray(at, at + pieceSize));
+    const pieces = piecesOf(data);
     const digests = await Promise.all(pieces.map((p) => limited(() => crypto.digest(p))));
     const full = await completeCertificate(short, data.length, joinBytes(...digests), crypto);
     const outcome = await verify(short, s);

@@ -13,7 +13,7 @@ import {
 } from '../certificate/index.ts';
 import type { Reason, Revocation, VerifyKey } from '../ports.ts';
 import { byeProtocolError, noneUnknown } from '../protocol/peer.ts';
-import { pieceCount, pieceSize } from '../segment/index.ts';
+import { pieceCount, pieceSize, piecesOf } from '../segment/index.ts';
 import type { Agreement } from './agreement.ts';
 import { createCompleting } from './completing.ts';
 import type { Download } from './downloads.ts';
@@ -241,7 +241,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
       }
       s.uncertified = undefined;
       const [from, until] = part ?? [0, pieceCount(c.length)];
-      const pieces = Array.from({ length: until - from }, (_, n) => data.subarray(n * pieceSize, (n + 1) * pieceSize));
+      const pieces = piecesOf(data);
       const fits =
         data.length === Math.min(until * pieceSize, c.length) - from * pieceSize &&
         (await Promise.all(pieces.map((p, n) => check(c, from + n, p)))).every(Boolean);
