@@ -2,7 +2,7 @@
 import { complete } from '../cache/cache.ts';
 import type { ByteRange, Reason, SegmentRef, SegmentResult, Source } from '../ports.ts';
 import { pieceLength, pieceSize } from '../segment/index.ts';
-import { type Load, type Segment, type Stretch, sourceOf } from './segments.ts';
+import { type Load, reset, type Segment, type Stretch, sourceOf } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
 
 /** Pieces that are not left are taken along between two that are, if they are so few: asking twice takes longer. */
@@ -202,11 +202,7 @@ export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsH
     }
     s.origin = 'idle';
     // A peer that had no certificate may have one when the player tries again.
-    if (!s.certificate && s.state !== 'refused') {
-      s.state = 'none';
-      s.certPeers = [];
-      s.certAskedUs = -1;
-    }
+    if (!s.certificate && s.state !== 'refused') reset(s, 'none');
     cancel(s);
   };
 

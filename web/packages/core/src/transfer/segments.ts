@@ -95,6 +95,14 @@ export const newSegment = (id: string, name: string, ref: SegmentRef, rendition:
   sources: [],
 });
 
+/** Lets go of a certificate, and of the peers that were asked for it. */
+export const reset = (s: Segment, state: Segment['state']): void => {
+  s.certificate = s.certHeldUs = undefined;
+  s.state = state;
+  s.certPeers = [];
+  s.certAskedUs = -1;
+};
+
 /** Where most of the bytes came from. */
 export const sourceOf = ({ origin, seed, peer }: Record<Source, number>): Source =>
   origin > seed + peer ? 'origin' : seed > peer ? 'seed' : 'peer';

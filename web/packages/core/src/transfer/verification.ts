@@ -19,7 +19,7 @@ import { createCompleting } from './completing.ts';
 import type { Download } from './downloads.ts';
 import type { Lists } from './lists.ts';
 import type { Peer } from './ports.ts';
-import { createLimiter, type Segment, type Stretch } from './segments.ts';
+import { createLimiter, reset, type Segment, type Stretch } from './segments.ts';
 import type { Shared } from './shared.ts';
 import { createSuspects } from './suspects.ts';
 
@@ -79,11 +79,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
   const suspects = createSuspects(clock, check);
 
   const forget = (s: Segment, state: Segment['state']) => {
-    s.certificate = undefined;
-    s.state = state;
-    s.certPeers = [];
-    s.certAskedUs = -1;
-    s.certHeldUs = undefined;
+    reset(s, state);
     s.sources = [];
     withdrawn(s);
   };
