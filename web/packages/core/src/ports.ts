@@ -309,12 +309,13 @@ export interface EngineEvents {
   off: { reason: Reason };
 }
 
-/** Peer delivery of one joined title. */
+/** What an answer says ahead of its link: control messages, and the segments that they announce. */
 export interface Greeting {
   said: Uint8Array[];
   held: string[];
 }
 
+/** Peer delivery of one joined title. */
 export interface Engine {
   load(request: SegmentRequest, onProgress: ProgressFunction): { result: Promise<SegmentResult>; abort(): void };
   /** A segment that the origin sent before the engine was there, to be shared. */
