@@ -37,7 +37,7 @@ const defaultCacheBytes = 64 << 20;
 const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
-  const { clock, crypto, rules, line, stats, credit, emit, title = '' } = deps;
+  const { clock, crypto, rules, line, stats, credit, emit, title = '', cacheBytes = defaultCacheBytes } = deps;
   const slowCredit = createSlowCredit(clock, credit);
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
@@ -51,7 +51,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   const nowUs = () => Math.floor(clock.now() * 1000);
   const cache = createCache(
-    deps.cacheBytes ?? defaultCacheBytes,
+    cacheBytes,
     (id) => wanted(segments.byId.get(id)!),
     (id) => {
       ahead.lost(segments.byId.get(id)!);
@@ -164,7 +164,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     lost: (s) => ahead.lost(s),
   });
   const parts = createParts(shared, {
-    most: deps.cacheBytes ?? defaultCacheBytes,
+    most: cacheBytes,
     loads,
     fromOrigin: verification.origin,
   });
