@@ -221,6 +221,16 @@ describe('the engine, in a file of its own', () => {
     expect(loads.engine).toBe(3);
   });
 
+  test('has the tracker told nothing more of a title that was joined, where it does not come', async () => {
+    const { clock, leeway, loads, playback, sent } = await entered();
+    loads.failing = true;
+    playback.observe({ startup_ms: 1_000 });
+    await clock.advance(60_000);
+    expect(sent('leave')).toHaveLength(1);
+    expect(sent('update')).toEqual([]);
+    leeway.stop();
+  });
+
   test('is given what came before it, and what comes without it is not kept where it is not coming', async () => {
     const { leeway, engines, enter, joined, clock } = setUp();
     leeway.start();

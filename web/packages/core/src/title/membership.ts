@@ -289,6 +289,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const leave = () => {
     if (swarm) session.send({ type: 'leave', swarm });
     swarm = undefined;
+    updates.stop();
     joining++;
   };
 
