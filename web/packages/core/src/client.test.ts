@@ -234,7 +234,7 @@ describe('a title', () => {
     leeway.open(manifest);
     await enter();
     await joined();
-    tracker.last.handlers.close(1006);
+    tracker.last.handlers.close();
     expect(leeway.state).toBe('waiting');
     await clock.advance(6_000);
     await enter({ session: peerA });

@@ -269,7 +269,7 @@ describe('the engine, in a file of its own', () => {
     const playback = leeway.open(manifest);
     await playback.load(request(0)).result;
     await clock.advance(0);
-    tracker.last.handlers.close(1006);
+    tracker.last.handlers.close();
     await clock.advance(1_000);
     await welcomed();
     await joined();

@@ -39,7 +39,7 @@ describe('a request leaves in the turn in which the player makes it', () => {
   test('while the tracker refuses the socket', async () => {
     const { ask, clock, tracker } = await page();
     for (let n = 0; n < 4; n++) {
-      tracker.last.handlers.close(1006);
+      tracker.last.handlers.close();
       expect(ask().left).toBe(true);
       await clock.advance(5_000);
       expect(ask().left).toBe(true);
@@ -78,7 +78,7 @@ describe('a request leaves in the turn in which the player makes it', () => {
     introduce('seed');
     const waits = ask();
     expect(waits.left).toBe(false);
-    tracker.last.handlers.close(1006);
+    tracker.last.handlers.close();
     await settle();
     expect(waits.origin).toHaveBeenCalledTimes(1);
     expect(ask().left).toBe(true);
@@ -88,7 +88,7 @@ describe('a request leaves in the turn in which the player makes it', () => {
     const { ask, welcomed, joined, introduce, tracker, clock, sent, leeway, loads } = await page();
     await welcomed();
     await joined();
-    tracker.last.handlers.close(1006);
+    tracker.last.handlers.close();
     await clock.advance(10_000);
     await welcomed();
     await clock.advance(100);

@@ -51,7 +51,7 @@ const openSocket: OpenSocket = (url, protocol, handlers) => {
   const socket = new WebSocket(url, protocol);
   socket.onopen = () => handlers.open();
   socket.onmessage = (event) => handlers.message(event.data);
-  socket.onclose = (event) => handlers.close(event.code);
+  socket.onclose = () => handlers.close();
   return {
     send: (text) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(text);

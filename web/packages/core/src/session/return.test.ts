@@ -46,7 +46,7 @@ describe('when a client comes back', () => {
         last.say({ type: 'error', code: 'overloaded', message: 'full', retry_after_ms: step.retry_after_ms });
       }
       if (step.reconnect_ms !== undefined) last.say({ type: 'reconnect', after_ms: step.reconnect_ms });
-      last.handlers.close(1006);
+      last.handlers.close();
       if (step.wait_ms > 0) {
         await clock.advance(step.wait_ms - 1);
         expect(tracker.sockets, `step ${i}, a moment before`).toHaveLength(i + 1);

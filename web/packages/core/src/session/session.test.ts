@@ -47,9 +47,9 @@ describe('the tracker session', () => {
     const { clock, tracker, handlers, ready } = setUp();
     await ready();
     tracker.last.say({ type: 'ticket', ticket: 'ticket-2' });
-    tracker.last.handlers.close(1006);
+    tracker.last.handlers.close();
     await clock.advance(3_000);
-    tracker.last.handlers.close(1006);
+    tracker.last.handlers.close();
     await clock.advance(500);
     tracker.last.handlers.open();
     await settle();
@@ -84,7 +84,7 @@ describe('the tracker session', () => {
       hurry(session);
       if (session.state === 'ready') {
         await clock.advance(spread === 500 ? 9_999 : 0);
-        tracker.last.handlers.close(1006);
+        tracker.last.handlers.close();
       }
       expect([session.state, session.counters.reconnects]).toEqual(['waiting', 1]);
       await clock.advance(Math.max(0, random * spread - 1));
@@ -98,7 +98,7 @@ describe('the tracker session', () => {
     for (const woke of [false, true]) {
       const { clock, tracker, session, ready } = setUp({ random: () => 0.999 });
       await ready();
-      tracker.last.handlers.close(1006);
+      tracker.last.handlers.close();
       await clock.advance(100);
       session.hurry(woke);
       await clock.advance(500);
@@ -138,7 +138,7 @@ describe('the tracker session', () => {
     await clock.advance(1);
     expect(tracker.sockets).toHaveLength(2);
     tracker.last.say({ type: 'error', code: 'overloaded', message: 'full', retry_after_ms: 60_000 });
-    tracker.last.handlers.close(1013);
+    tracker.last.handlers.close();
     await clock.advance(59_999);
     expect(tracker.sockets).toHaveLength(2);
     await clock.advance(1);
@@ -152,7 +152,7 @@ describe('the tracker session', () => {
     tracker.last.handlers.open();
     await settle();
     tracker.last.say({ type: 'error', code: 'bad-origin', message: 'no', hint: 'add it' });
-    tracker.last.handlers.close(1008);
+    tracker.last.handlers.close();
     await clock.advance(120_000);
     expect(tracker.sockets).toHaveLength(1);
     expect(handlers.refused).toHaveBeenCalledWith(expect.objectContaining({ code: 'bad-origin' }));
@@ -274,7 +274,7 @@ describe('the tracker session', () => {
     const ended = expect(join).rejects.toMatchObject({ code: 'lost' });
     session.stop();
     await ended;
-    tracker.last.handlers.close(1000);
+    tracker.last.handlers.close();
     tracker.last.say({ type: 'introduce', swarm, peers: [] });
     await clock.advance(120_000);
     expect(clock.pending).toBe(0);

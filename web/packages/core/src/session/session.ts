@@ -30,7 +30,7 @@ export interface Socket {
 export interface SocketHandlers {
   open(): void;
   message(data: unknown): void;
-  close(code: number): void;
+  close(): void;
 }
 export type OpenSocket = (url: string, protocol: string, handlers: SocketHandlers) => Socket;
 

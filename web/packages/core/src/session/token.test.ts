@@ -83,7 +83,7 @@ class Door {
     socket.say({ type: 'ticket', ticket: 'ticket-2' });
     if (this.now() >= this.until + 10_000) {
       socket.say({ type: 'error', code: 'token-expired', message: 'It has run out.' });
-      socket.handlers.close(1008);
+      socket.handlers.close();
     } else if (this.now() >= this.until && this.now() < this.until + 1_000) {
       socket.say({ type: 'error', code: 'token-expired', message: 'It has run out.' });
     }
@@ -199,7 +199,7 @@ describe('the join token', () => {
     const token = numbered();
     const door = new Door(token);
     await door.pass(minute);
-    door.tracker.last.handlers.close(1006);
+    door.tracker.last.handlers.close();
     await door.pass(0.5 * minute);
     expect(door.session.state).toBe('ready');
     expect(token).toHaveBeenCalledTimes(1);

@@ -38,7 +38,7 @@ export class Tracker {
   /** Every socket is lost, and none is taken any more. */
   die(): void {
     this.dead = true;
-    for (const { close } of this.sockets) close(1006);
+    for (const { close } of this.sockets) close();
     this.sockets.clear();
   }
 
@@ -47,13 +47,13 @@ export class Tracker {
     const { world, delayMs } = this.network;
     const after = (ms: number, f: () => void) => world.setTimer(f, ms);
     let closed = false;
-    if (door === 'refuses' || this.dead) after(2 * delayMs, () => handlers.close(1006));
-    else if (door === 'forbids') after(4 * delayMs, () => handlers.close(1006));
+    if (door === 'refuses' || this.dead) after(2 * delayMs, () => handlers.close());
+    else if (door === 'forbids') after(4 * delayMs, () => handlers.close());
     else if (door !== 'blackholes') {
       // TCP, and the handshake behind it.
       after(4 * delayMs + (door === 'late' ? lateMs : 0), () => {
         if (closed) return;
-        if (this.dead) return handlers.close(1006);
+        if (this.dead) return handlers.close();
         sockets.add(handlers);
         handlers.open();
         if (door !== 'silent') this.tickets(handlers);
@@ -108,7 +108,7 @@ export class Tracker {
       );
       if (this.door === 'closes')
         world.setTimer(() => {
-          if (this.sockets.delete(from)) from.close(1001);
+          if (this.sockets.delete(from)) from.close();
         }, delayMs + 1);
     } else if (message.type === 'join') {
       const seeds = this.peers.filter(({ role }) => role === 'seed').length;
