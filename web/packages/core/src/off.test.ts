@@ -191,6 +191,23 @@ describe('consent and stop', () => {
     expect(tracker.sockets).toHaveLength(1);
   });
 
+  test('a swarm is left with the last of its titles', async () => {
+    const { leeway, enter, joined, clock, sent } = setUp();
+    leeway.start();
+    const first = leeway.open(manifest);
+    await enter();
+    await joined();
+    const second = leeway.open(manifest.replace('master', 'preview'));
+    await clock.advance(1_000);
+    await joined();
+    expect(sent('join').map(({ title }) => title)).toEqual(['/film', '/film']);
+    first.close();
+    expect(sent('leave')).toEqual([]);
+    second.close();
+    expect(sent('leave')).toEqual([{ type: 'leave', swarm }]);
+    leeway.stop();
+  });
+
   test('a listener that throws is a notice, not an error of the page', async () => {
     const { leeway, enter, codes } = setUp();
     leeway.on('state', () => {

@@ -286,9 +286,11 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     events.emit('joined', { manifest, title: naming!.name, swarm: idToHex(swarm), viewers, seeds });
   };
 
-  const leave = () => {
-    if (swarm) session.send({ type: 'leave', swarm });
+  const leave = (atOnce?: boolean) => {
+    const left = swarm;
     swarm = undefined;
+    // The page is in it once, for all its titles that have the name.
+    if (left && !o.owned(left)) session.send({ type: 'leave', swarm: left }, atOnce);
     updates.stop();
     joining++;
   };
@@ -384,9 +386,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     },
     stop() {
       stopped = true;
-      joining++;
-      if (swarm) session.send({ type: 'leave', swarm }, true);
-      updates.stop();
+      leave(true);
       timers.clearAll();
       host.decided();
       links.stop();
