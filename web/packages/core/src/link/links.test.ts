@@ -103,7 +103,7 @@ describe('links', () => {
     expect(signals()).toMatchObject([
       { to: peerA, kind: 'candidate', candidate: expect.stringContaining('candidate:2') },
     ]);
-    expect(links.opening).toBe(1);
+    expect([links.opening, links.coming(true)]).toEqual([1, true]);
     // The same peer needs no second link, and no other peer may speak about the first.
     expect([connections[0]!.closed, connections[1]!.closed]).toEqual([false, true]);
     links.signal(from(peerA, first!.link, { kind: 'answer', sdp: description, plan }));
@@ -121,6 +121,7 @@ describe('links', () => {
     await settle();
     const [first] = links.ready([]);
     links.offered([]);
+    expect(links.coming(true)).toBe(false);
     // It was given to no peer, so none has anything to say about it.
     links.signal(from(peerA, first!.link, { kind: 'answer', sdp: description, plan }));
     expect([connections[0]!.closed, links.want]).toEqual([false, 1]);

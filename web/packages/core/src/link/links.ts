@@ -240,7 +240,8 @@ export function createLinks(o: LinksOptions): Links {
     coming(viewers) {
       const serves = ({ role }: { role: PeerRole }) => role === 'seed' || (viewers && !links.open);
       return (
-        !!named?.some(serves) || [...entries.values()].some(({ link }) => serves(link) && link.state === 'opening')
+        !!named?.some(serves) ||
+        [...entries.values()].some(({ to, link }) => to && serves(link) && link.state === 'opening')
       );
     },
     get want() {
