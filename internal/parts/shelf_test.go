@@ -3,6 +3,7 @@ package parts
 import (
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -28,6 +29,32 @@ func TestAPlaylistContradictsATurn(t *testing.T) {
 	r.sends(4, seed, 1, 2, 0)
 	if b := blamed(r.settle(4)); r.Bytes(2, 0) == nil || len(b) > 0 {
 		t.Errorf("the true part is not taken: blamed %v", b)
+	}
+}
+
+// TestNothingIsHeldOfAPartThatIsTooLong: a playlist may name a range of any length, and what is held of a part grows with that.
+func TestNothingIsHeldOfAPartThatIsTooLong(t *testing.T) {
+	r := newRig()
+	for i, length := range []int{MaxPart, MaxPart + 1, 64 << 20} {
+		turn := uint32(i + 1)
+		id, data := partOf(turn)
+		r.Listed(1, turn, id, length)
+		r.Ask(1, turn, Wanted{Deadline: 10 * partTime})
+		if want := length / segment.PieceSize; length <= MaxPart && r.Pieces(turn) != want || length > MaxPart && r.Pieces(turn) != 0 {
+			t.Errorf("%d pieces are held of a part of %d bytes", r.Pieces(turn), length)
+		}
+		if length <= MaxPart {
+			continue
+		}
+		fetches := 0
+		for _, a := range r.settle(1) {
+			if f, is := a.(Fetch); is && f.Turn == turn && f.Runs == nil {
+				fetches++
+			}
+		}
+		if r.Origin(1, turn, 0, data); fetches != 1 || r.Bytes(turn, 0) != nil {
+			t.Errorf("a part of %d bytes: the origin is asked %d times for all of it; held: %v", length, fetches, r.Bytes(turn, 0) != nil)
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func (s *Stream) Listed(now int64, turn uint32, id segment.ID, length int) {
 		s.contradicted(p)
 		p = s.shelf.part(turn)
 	}
-	if p.named = id; p.length == 0 && length > 0 {
+	if p.named = id; p.length == 0 && length > 0 && length <= MaxPart { // of a longer one nothing is held, whatever the playlist says
 		p.size(length)
 	}
 	claims(s, turn, passes)

@@ -126,3 +126,11 @@ test('what is held of peers that say and send what they like stays within its bo
     { numRuns: 30 },
   );
 });
+
+test('of a part that is too long nothing is held: a playlist may name a range of any length', () => {
+  const s = new Node(id(1)).follow(0, stream, { slots: 8, part: 500_000 });
+  s.listed(0, 20, id(120), maxPart);
+  s.listed(0, 21, id(121), maxPart + 1);
+  s.listed(0, 22, id(122), 64 << 20);
+  expect([20, 21, 22].map((turn) => s.shelf.part(turn).pieces.length)).toEqual([128, 0, 0]);
+});

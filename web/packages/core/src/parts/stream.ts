@@ -93,7 +93,8 @@ export class Stream implements State {
       p = this.shelf.part(turn);
     }
     p.named = id;
-    if (p.length === 0 && length > 0) size(p, length);
+    // Of a longer one nothing is held, whatever the playlist says.
+    if (p.length === 0 && length > 0 && length <= maxPart) size(p, length);
     claims(this, turn, passes);
     look(this, now);
   }
