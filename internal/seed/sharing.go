@@ -18,21 +18,20 @@ type sharing struct {
 	links atomic.Int32 // guarded by streams.mu where it is compared
 
 	mu       sync.Mutex
-	node     *parts.Node                  // guarded by mu
-	viewers  map[parts.ID]*viewerLink     // guarded by mu
-	wanted   map[segment.ID]bool          // guarded by mu: streams that viewers have said that they follow
-	followed map[segment.ID]*rendition    // guarded by mu
-	unpaid   map[parts.ID]map[uint32]bool // guarded by mu: pushes of which a viewer was not told, for its budget is spent
-	acts     []parts.Act                  // guarded by mu
-	acting   bool                         // guarded by mu
-	looked   int64                        // guarded by mu: when the trees were last looked after, µs
-	shed     int64                        // guarded by mu: bytes, as they were last counted
+	node     *parts.Node               // guarded by mu
+	viewers  map[parts.ID]*viewerLink  // guarded by mu
+	wanted   map[segment.ID]bool       // guarded by mu: streams that viewers have said that they follow
+	followed map[segment.ID]*rendition // guarded by mu
+	acts     []parts.Act               // guarded by mu
+	acting   bool                      // guarded by mu
+	looked   int64                     // guarded by mu: when the trees were last looked after, µs
+	shed     int64                     // guarded by mu: bytes, as they were last counted
 }
 
 func newSharing(all *streams, t *title) *sharing {
 	return &sharing{
 		all: all, title: t, node: parts.New(parts.Config{Self: all.self, Seed: true}), viewers: map[parts.ID]*viewerLink{},
-		wanted: map[segment.ID]bool{}, followed: map[segment.ID]*rendition{}, unpaid: map[parts.ID]map[uint32]bool{},
+		wanted: map[segment.ID]bool{}, followed: map[segment.ID]*rendition{},
 	}
 }
 
@@ -73,7 +72,6 @@ func (s *sharing) gone(v *viewerLink) {
 	s.with(func(n *parts.Node, now int64) {
 		if s.viewers[v.from.session] == v {
 			delete(s.viewers, v.from.session)
-			delete(s.unpaid, v.from.session)
 			n.Gone(now, v.from.session)
 		}
 	})
@@ -230,7 +228,7 @@ func (s *sharing) say(a parts.Say) {
 	}
 	if m, ok := a.Message.(peer.Part); ok {
 		if payer := v.conn.payer(); payer == nil || !transfer.HasControlRoom(v.conn.wire()) || !s.all.supply.budgets.maySend(payer, len(m.Raw)) {
-			s.notTold(a.To, m.Push)
+			s.notTold(v, m.Push)
 			return
 		}
 		v.use()
@@ -239,13 +237,13 @@ func (s *sharing) say(a parts.Say) {
 }
 
 // notTold notes a push that a viewer was not told of.
-func (s *sharing) notTold(to parts.ID, push uint32) {
+func (s *sharing) notTold(v *viewerLink, push uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.unpaid[to] == nil || len(s.unpaid[to]) >= parts.Kept {
-		s.unpaid[to] = map[uint32]bool{}
+	if v.untold == nil || len(v.untold) >= parts.Kept {
+		v.untold = map[uint32]bool{}
 	}
-	s.unpaid[to][push] = true
+	v.untold[push] = true
 }
 
 func (s *sharing) push(a parts.Push) {
@@ -255,7 +253,7 @@ func (s *sharing) push(a parts.Push) {
 	}
 	push, _, _ := peer.Pushed(a.Request)
 	s.mu.Lock()
-	untold := s.unpaid[a.To][push]
+	untold := v.untold[push]
 	s.mu.Unlock()
 	_, upload := v.conn.parts()
 	if upload == nil || untold {

@@ -95,3 +95,25 @@ func TestAPartThatCannotBePaidForIsNotTold(t *testing.T) {
 		}
 	})
 }
+
+// TestANewLinkOwesNothingOfTheOneBefore: a viewer that does not read is not told parts. It comes back over another link, where pushes are
+// counted anew, while the seed still has the old one.
+func TestANewLinkOwesNothingOfTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, again := newDesk(t, 1<<20), newDesk(t, 1<<20)
+		d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, silent, func() time.Time { return *d.now })
+		again.title = d.title
+		d.all.streams.linked(d.viewerLink)
+		s, to := d.viewerLink.sharing.Load(), d.from.session
+		d.wire.fill(true)
+		s.say(parts.Say{To: to, Message: peer.Part{Push: 1, Raw: make([]byte, 1000)}})
+		d.all.streams.linked(again.viewerLink)
+		d.all.streams.gone(d.viewerLink)
+		s.say(parts.Say{To: to, Message: peer.Part{Push: 1, Raw: make([]byte, 1000)}})
+		s.push(parts.Push{To: to, Request: peer.PushedID(1, 0), Data: make([]byte, 1000)})
+		_, upload := again.conn.parts()
+		if said := again.wire.take(); len(said) != 1 || upload.Len() != 1 {
+			t.Errorf("said %v, %d pieces wait of a part that was told", said, upload.Len())
+		}
+	})
+}

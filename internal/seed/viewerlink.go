@@ -36,6 +36,7 @@ type viewerLink struct {
 	unsolicited atomic.Int64 // what it sent unasked, as peer.Unsolicited counts it
 
 	sharing atomic.Pointer[sharing] // of the title's parts; nil: the viewer does not speak them
+	untold  map[uint32]bool         // guarded by sharing.mu: pushes of parts that the viewer was not told of, for its budget is spent
 
 	conn       connection
 	candidates candidates
