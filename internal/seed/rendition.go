@@ -275,7 +275,7 @@ func partFetch(e playlist.Entry) Fetch {
 // hint asks for the part that comes next before it is there: the origin keeps the request until it is.
 func (r *rendition) hint(v *viewerLink) {
 	h := r.known.Hint
-	if h == nil || h.Name == "" || r.hinted != nil && r.hinted.name == h.Name {
+	if h == nil || h.Name == "" || r.hinted != nil && r.hinted.name == h.Name || r.idle() {
 		return
 	}
 	if r.hinted != nil {

@@ -71,10 +71,13 @@ func (o *llOrigin) count(path string) int {
 }
 
 // await waits until a path has been asked for.
-func (o *llOrigin) await(path string) {
+func (o *llOrigin) await(path string) { o.awaits(path, 1) }
+
+// awaits waits until it has been asked for so often.
+func (o *llOrigin) awaits(path string, times int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.asked[path] == 0 && !o.ended {
+	for o.asked[path] < times && !o.ended {
 		o.some.Wait()
 	}
 }
@@ -340,5 +343,21 @@ func TestAStreamIsLeftWithItsLastViewer(t *testing.T) {
 	f.settle(t)
 	for range 2 { // the playlist, and the part that it hints at
 		wait(t, o.gone, "the end of a request that the origin keeps")
+	}
+}
+
+// TestNoPartIsAskedForThatIsNotCertified: the title has too few viewers for certificates, and each has all parts from the origin.
+func TestNoPartIsAskedForThatIsNotCertified(t *testing.T) {
+	w, o := newLLWorld(t, func(c *site.Config, _ *seed.Config) { c.Policy.CertifyFrom = 6 })
+	w.name(5)
+	w.connectFollower(1)
+	for n := range 4 {
+		o.awaits(waits, n+1) // the seed follows the playlist
+		o.publish(noise(70_000))
+	}
+	for path, asked := range o.paths() {
+		if strings.HasSuffix(path, ".m4s") {
+			t.Errorf("the origin was asked %d times for %s", asked, path)
+		}
 	}
 }
