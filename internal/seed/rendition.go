@@ -278,6 +278,9 @@ func (r *rendition) hint(v *viewerLink) {
 	if h == nil || h.Name == "" || r.hinted != nil && r.hinted.name == h.Name || r.idle() {
 		return
 	}
+	if n := len(r.known.Listed); n > 0 && r.known.Listed[n-1].Ranged && !h.Ranged {
+		return // the first range of an object, whose hint says no end: all of the object comes with the last one
+	}
 	if r.hinted != nil {
 		r.hinted.cancel() // the origin has published another one
 	}

@@ -87,3 +87,40 @@ func TestAStreamThatBeginsAnewIsFollowedAnew(t *testing.T) {
 		}
 	})
 }
+
+// TestAnObjectIsNotAskedForAsItsFirstRange: where parts are ranges, the hint at the first one of an object names the object alone.
+func TestAnObjectIsNotAskedForAsItsFirstRange(t *testing.T) {
+	object := func(path string) playlist.Entry { return playlist.Entry{Name: segment.WholeName(path), Path: path} }
+	part := func(path string, first, last int64) playlist.Entry {
+		return playlist.Entry{Name: segment.RangeName(path, first, last), Path: path, Ranged: true, First: first, Last: last}
+	}
+	for name, c := range map[string]struct {
+		listed, hint playlist.Entry
+		want         bool
+	}{
+		"parts of their own":           {object("/film/1.3.m4s"), object("/film/2.0.m4s"), true},
+		"the first range":              {part("/film/1.m4s", 2700, 3599), object("/film/2.m4s"), false},
+		"the first range, and its end": {part("/film/1.m4s", 2700, 3599), part("/film/2.m4s", 0, 899), true},
+		"another one":                  {part("/film/2.m4s", 0, 899), playlist.Entry{Path: "/film/2.m4s", Ranged: true, First: 900, Last: -1}, false},
+		"another one, and its end":     {part("/film/2.m4s", 0, 899), part("/film/2.m4s", 900, 1799), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t, 1<<20)
+			d.title.site.origin = forbidden{}
+			d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, silent, func() time.Time { return *d.now })
+			r := newRendition(newSharing(d.all.streams, d.title), segment.ID{1}, "/film/live.m3u8", party{})
+			defer r.cancel()
+			r.known = &playlist.Parts{Listed: []playlist.PartEntry{{Entry: c.listed}}, Hint: &c.hint}
+			if r.hint(d.viewerLink); (r.hinted != nil) != c.want {
+				t.Errorf("asked for: %v, want %v", r.hinted != nil, c.want)
+			}
+		})
+	}
+}
+
+// forbidden is an origin that lets the seed have nothing.
+type forbidden struct{}
+
+func (forbidden) Get(_ context.Context, f Fetch) (*Fetched, error) {
+	return nil, &FetchError{Outcome: OutcomeClient, Path: f.Path, Cause: errors.New("403 Forbidden")}
+}
