@@ -37,7 +37,7 @@ type rendition struct {
 	sharing *sharing
 	id      segment.ID
 	path    string // of the playlist
-	payer   party  // of the stream's place
+	payer   party  // guarded by sharing.mu: of the stream's place
 	ctx     context.Context
 	cancel  context.CancelFunc
 	stream  *parts.Stream // guarded by sharing.mu
@@ -74,7 +74,7 @@ func newRendition(s *sharing, id segment.ID, path string, payer party) *renditio
 // follow follows the stream until no viewer does.
 func (r *rendition) follow() {
 	site := r.sharing.title.site
-	defer site.followed.leave(r.payer)
+	defer r.leave()
 	defer r.cancel()
 	ticks := time.NewTicker(decideEvery)
 	defer ticks.Stop()
@@ -99,6 +99,14 @@ func (r *rendition) follow() {
 		}
 		r.rest(pause, ticks)
 	}
+}
+
+// leave gives back the stream's place.
+func (r *rendition) leave() {
+	r.sharing.mu.Lock()
+	payer := r.payer
+	r.sharing.mu.Unlock()
+	r.sharing.title.site.followed.leave(payer)
 }
 
 // await waits for a load, and looks after the trees meanwhile.

@@ -124,18 +124,22 @@ func (s *sharing) review() (followed int, shed int64) {
 
 // reviewOne does so for one stream, and returns it if it was left. Its cost is not that of all others: viewers say what they like. Under mu.
 func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) (left *rendition) {
-	if n.Followers(id) > 0 {
-		if s.wanted[id] = true; s.followed[id] == nil {
-			s.begin(n, now, id)
-		}
+	r := s.followed[id]
+	switch {
+	case n.Followers(id) == 0:
+		delete(s.wanted, id)
+	case r == nil:
+		s.wanted[id] = true
+		s.begin(n, now, id)
+		return nil
+	case s.paid(n, r):
 		return nil
 	}
-	delete(s.wanted, id)
-	if left = s.followed[id]; left != nil {
+	if r != nil {
 		delete(s.followed, id)
 		n.Unfollow(now, id)
 	}
-	return left
+	return r
 }
 
 // begin follows a stream if it is one of the title's, and the site has a place for it. Under mu.
@@ -148,13 +152,7 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
 	if path == "" {
 		return
 	}
-	var viewers []party
-	for session, v := range s.viewers {
-		if n.Follows(session, id) {
-			viewers = append(viewers, v.from)
-		}
-	}
-	payer, ok := s.title.site.followed.take(viewers)
+	payer, ok := s.title.site.followed.take(s.following(n, id))
 	if !ok {
 		return // it is looked again
 	}
@@ -166,6 +164,28 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
 	}
 	s.followed[id] = r
 	r.stream = n.Follow(now, id, parts.Settings{Part: part.Microseconds()})
+}
+
+// following are the viewers that follow a stream. Under mu.
+func (s *sharing) following(n *parts.Node, id segment.ID) (viewers []party) {
+	for session, v := range s.viewers {
+		if n.Follows(session, id) {
+			viewers = append(viewers, v.from)
+		}
+	}
+	return viewers
+}
+
+// paid says whether a viewer that follows a stream pays for its place: another one does, where the one that did has left. Under mu.
+func (s *sharing) paid(n *parts.Node, r *rendition) (ok bool) {
+	if n.Follows(r.payer.session, r.id) {
+		return true
+	}
+	payer, ok := s.title.site.followed.pass(r.payer, s.following(n, r.id))
+	if ok {
+		r.payer = payer
+	}
+	return ok
 }
 
 // restart leaves a stream. It is followed anew if it is wanted still.

@@ -34,21 +34,47 @@ func (p *streamPlaces) take(viewers []party) (payer party, ok bool) {
 	if p.all >= p.most {
 		return party{}, false
 	}
+	return p.charge(viewers)
+}
+
+// charge charges a place to the first of these viewers that has one left. Under mu.
+func (p *streamPlaces) charge(viewers []party) (payer party, ok bool) {
 	for _, v := range viewers {
 		if p.sessions[v.session] < followedOfSession && p.nets[v.net()] < followedOfSubnet {
-			p.all++
-			p.sessions[v.session]++
-			p.nets[v.net()]++
+			p.note(v)
 			return v, true
 		}
 	}
 	return party{}, false
 }
 
+// note is under mu.
+func (p *streamPlaces) note(payer party) {
+	p.all++
+	p.sessions[payer.session]++
+	p.nets[payer.net()]++
+}
+
+// pass charges a place to another viewer, since its payer does not follow the stream any more; false: none of them has one left.
+func (p *streamPlaces) pass(from party, viewers []party) (payer party, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.giveBack(from)
+	if payer, ok = p.charge(viewers); !ok {
+		p.note(from) // until the stream is left
+	}
+	return payer, ok
+}
+
 // leave gives back a place.
 func (p *streamPlaces) leave(payer party) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.giveBack(payer)
+}
+
+// giveBack is under mu.
+func (p *streamPlaces) giveBack(payer party) {
 	p.all--
 	if p.sessions[payer.session]--; p.sessions[payer.session] == 0 {
 		delete(p.sessions, payer.session)

@@ -78,6 +78,36 @@ func TestASubnetTakesFewOfTheStreamsOfASite(t *testing.T) {
 	}
 }
 
+// TestAStreamIsChargedToAViewerThatFollowsIt: strangers follow on what a viewer has left. It begins as many others as ever, and what no
+// follower has a place for is left.
+func TestAStreamIsChargedToAViewerThatFollowsIt(t *testing.T) {
+	c := newChannels(t, 5, parts.MaxStreams)
+	followed := func(title int) int {
+		s := c.all.all[c.titles[title]]
+		s.review()
+		return len(s.followed)
+	}
+	viewer := guest(1, "home")
+	leaves := c.joins(0, viewer)
+	c.joins(0, guest(100, "strangers"))
+	c.all.gone(leaves)
+	if c.joins(1, viewer); followed(0) != parts.MaxStreams || followed(1) != parts.MaxStreams {
+		t.Errorf("%d streams are followed that strangers follow on, and %d of the viewer that has left them", followed(0), followed(1))
+	}
+
+	leaves = c.joins(2, guest(2, "another"))
+	for i := range 2 {
+		c.joins(3+i, guest(byte(101+i), "crowd")) // each has all that it may have
+	}
+	c.joins(2, guest(103, "crowd"))
+	if c.all.gone(leaves); followed(2) != 0 {
+		t.Errorf("%d streams are followed at the expense of a viewer that has left them", followed(2))
+	}
+	if c.joins(2, guest(3, "third")); followed(2) != parts.MaxStreams {
+		t.Errorf("%d of %d streams are followed that a viewer has places for", followed(2), parts.MaxStreams)
+	}
+}
+
 // TestFollowsOfStrangersCostLittle: what a viewer says that it follows is looked at by itself, whatever thousands of other streams there
 // are that no title lists.
 func TestFollowsOfStrangersCostLittle(t *testing.T) {
