@@ -154,6 +154,17 @@ func (l *signedLists) entry(id segment.ID) (e *signedEntry, path string) {
 	return nil, ""
 }
 
+// beside is what all lists but one take.
+func (l *signedLists) beside(path string) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := l.bytes
+	if one := l.of[path]; one != nil {
+		n -= one.bytes
+	}
+	return n
+}
+
 func (l *signedLists) weight() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,7 +229,7 @@ func (ix *index) fetchSigned(ctx context.Context, path string) (map[segment.ID]*
 		if err != nil {
 			return err
 		}
-		if int64(len(list))*signedBytes+int64(len(got.Data))+ix.signed.weight() > c.limit/shareOfLists {
+		if int64(len(list))*signedBytes+int64(len(got.Data))+ix.signed.beside(path) > c.limit/shareOfLists {
 			return errOverweight
 		}
 		entries = make(map[segment.ID]*signedEntry, len(list))

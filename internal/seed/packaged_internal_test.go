@@ -1,0 +1,72 @@
+package seed
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// oneList is an origin that has one list of certificates.
+type oneList []byte
+
+func (o oneList) Get(context.Context, Fetch) (*Fetched, error) { return &Fetched{Data: o}, nil }
+
+// listOf is a list of so many segments.
+func listOf(t *testing.T, segments int) []byte {
+	t.Helper()
+	made, err := certificate.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := certificate.ParseKey(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries [][]byte
+	for n := range segments {
+		data, now := []byte{byte(n)}, time.UnixMilli(1_790_000_000_000)
+		raw, err := certificate.Issue(nil, key, certificate.Certificate{
+			Alg: certificate.Packager, IssuedAt: now, NotAfter: now.Add(time.Hour), ObjectLength: 1, Length: 1,
+			Site: "demo", Name: segment.Name(fmt.Sprintf("/films/%d.ts", n)), Digests: certificate.DigestPieces(data),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := certificate.Parse(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, err := c.Short()
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, short)
+	}
+	list, err := certificate.EncodeList(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// TestAListTakesThePlaceOfTheOneBefore: there is room for one and a half of it.
+func TestAListTakesThePlaceOfTheOneBefore(t *testing.T) {
+	const segments = 10
+	list := listOf(t, segments)
+	s := newShelves(t, shareOfLists*int64(segments*signedBytes+len(list))*3/2, 10)
+	s.site.origin, s.site.conns, s.site.reading = oneList(list), make(chan struct{}, 1), make(chan struct{}, 1)
+	ix := newIndex(t.Context(), s.catalog, s.site, "/films/master.m3u8")
+	for i, c := range []struct{ path, want string }{
+		{"/films/low.m3u8", listLoaded}, {"/films/low.m3u8", listLoaded}, {"/films/high.m3u8", listOverweight}, {"/films/low.m3u8", listLoaded},
+	} {
+		ix.signed.saw(c.path, [32]byte{byte(i)}, true, s.now)
+		entries, outcome := ix.fetchSigned(t.Context(), c.path)
+		if ix.signed.put(c.path, entries, s.now); outcome != c.want {
+			t.Errorf("load %d, of the list of %s: %s, want %s", i+1, c.path, outcome, c.want)
+		}
+	}
+}
