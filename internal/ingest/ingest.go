@@ -271,12 +271,14 @@ func (v *Receiver) store(file string, body io.Reader, most int64) error {
 // remove removes a file, and the lists of a playlist with it.
 func (v *Receiver) remove(file string) error {
 	root := v.packager.Root
+	if packaging.IsPlaylist(file) { // behind the versions of it that are on their way
+		defer v.take(file)()
+	}
 	if info, err := root.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return &refusal{http.StatusBadRequest, "the path names no file of the folder"}
 	}
 	err := root.Remove(file)
 	if packaging.IsPlaylist(file) {
-		defer v.take(file)()
 		v.mu.Lock()
 		delete(v.lacking, file)
 		v.mu.Unlock()
