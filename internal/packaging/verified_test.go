@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
 )
 
 // TestASignatureIsVerifiedOnce: what this process signed or verified is not verified again, what stands there instead of it is.
@@ -35,5 +38,22 @@ func TestASignatureIsVerifiedOnce(t *testing.T) {
 	plan, changed, err := again.Certify(context.Background(), "720p.m3u8")
 	if err != nil || !changed || plan.Kept != len(before)-1 || again.verified.Load() != int64(len(before)+1) {
 		t.Errorf("an entry with another signature: kept %d, verified %d, %v", plan.Kept, again.verified.Load(), err)
+	}
+}
+
+// TestWhatWasIssuedAheadOfTheClockIsSignedAgain: the clock was ahead, and has been set back. No viewer takes what is from the future.
+func TestWhatWasIssuedAheadOfTheClockIsSignedAgain(t *testing.T) {
+	p := newPackager(t, nil)
+	p.film()
+	p.pass(time.Hour)
+	p.certify("720p.m3u8")
+	for _, step := range []struct {
+		back time.Duration
+		kept int
+	}{{certificate.MaxSkew, 3}, {time.Second, 0}, {0, 3}} {
+		p.pass(-step.back)
+		if plan := p.certify("720p.m3u8"); plan.Kept != step.kept {
+			t.Errorf("the clock was set back by %v: kept %d of %d entries, want %d", step.back, plan.Kept, plan.Segments(), step.kept)
+		}
 	}
 }
