@@ -35,7 +35,8 @@ func newSharing(all *streams, t *title) *sharing {
 	}
 }
 
-func (s *sharing) micros() int64 { return s.all.now().UnixMicro() }
+// micros is the node's clock. It goes on as it is when the machine's is set: leases and pauses are not as old as that says.
+func (s *sharing) micros() int64 { return s.all.now().Sub(s.all.began).Microseconds() }
 
 // with hands the node to f, and then does what is to be done: one after the other, and under no lock.
 func (s *sharing) with(f func(n *parts.Node, now int64)) {

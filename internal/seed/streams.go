@@ -18,13 +18,14 @@ type streams struct {
 	sink   metric.Sink
 	log    *slog.Logger
 	now    func() time.Time
+	began  time.Time
 
 	mu  sync.Mutex
 	all map[*title]*sharing // guarded by mu; of titles with links that speak parts
 }
 
 func newStreams(self signal.ID, s *supply, t *tasks, sink metric.Sink, log *slog.Logger, now func() time.Time) *streams {
-	return &streams{self: self, supply: s, tasks: t, sink: sink, log: log, now: now, all: map[*title]*sharing{}}
+	return &streams{self: self, supply: s, tasks: t, sink: sink, log: log, now: now, began: now(), all: map[*title]*sharing{}}
 }
 
 // linked takes in a link whose viewer speaks parts.

@@ -117,3 +117,12 @@ func TestANewLinkOwesNothingOfTheOneBefore(t *testing.T) {
 		}
 	})
 }
+
+// TestTheClockOfTheTreesIsNotSet: it counts from when the seed began.
+func TestTheClockOfTheTreesIsNotSet(t *testing.T) {
+	began := time.Now()
+	s := newSharing(newStreams(signal.ID{9}, nil, nil, metric.Discard, silent, time.Now), nil)
+	if at := s.micros(); at < 0 || at > time.Since(began).Microseconds() {
+		t.Errorf("it is at %d µs after %v", at, time.Since(began))
+	}
+}
