@@ -86,12 +86,13 @@ func (r *rendition) follow() {
 		}
 		err := r.await(loaded, ticks)
 		pause := time.Duration(0)
+		var unpaid *unpaidError
 		switch {
 		case err != nil:
 			pause = min(retryAfter<<min(failures, 4), retryAtMost)
 			failures++
-			if r.ctx.Err() == nil {
-				r.sharing.all.log.Warn("a low-latency playlist could not be followed", "site", site.name, "error", err)
+			if !errors.As(err, &unpaid) && r.ctx.Err() == nil { // a refusal is counted
+				r.sharing.all.log.Warn("a low-latency playlist could not be followed", append([]any{"site", site.name, "playlist", r.path, "error", err}, hintOf(err)...)...)
 			}
 		case r.known != nil:
 			failures = 0
@@ -228,7 +229,7 @@ func (r *rendition) certify(p playlist.PartEntry, listed time.Time) {
 	case errors.As(err, &unpaid):
 		outcome = partUnpaid
 	case err != nil:
-		s.all.log.Warn("a part is not certified", "site", s.title.site.name, "error", err)
+		s.all.log.Warn("a part is not certified", append([]any{"site", s.title.site.name, "playlist", r.path, "error", err}, hintOf(err)...)...)
 	default:
 		s.told(r, turn, h)
 		outcome = partSigned

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -123,4 +124,34 @@ type forbidden struct{}
 
 func (forbidden) Get(_ context.Context, f Fetch) (*Fetched, error) {
 	return nil, &FetchError{Outcome: OutcomeClient, Path: f.Path, Cause: errors.New("403 Forbidden")}
+}
+
+// TestWarningsOfAStreamSayWhatToDo, and there are none of what viewers have no budget for.
+func TestWarningsOfAStreamSayWhatToDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/film/live.m3u8"
+		d, text := newDesk(t, 1<<20), &strings.Builder{}
+		d.title.site.origin, d.title.site.followed = forbidden{}, newStreamPlaces(1)
+		d.title.index().take(path, &playlist.Listed{Live: true, Parts: &playlist.Parts{Target: time.Second / 2, Blocks: true}}, *d.now)
+		log := slog.New(slog.NewTextHandler(text, nil))
+		d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, log, func() time.Time { return *d.now })
+		d.all.streams.linked(d.viewerLink)
+		s := d.viewerLink.sharing.Load()
+		s.heard(d.viewerLink, peer.Follow{Stream: segment.NewID("demo", segment.WholeName(path)), On: true})
+		said := func() string {
+			sleep.For(t.Context(), 2*retryAtMost)
+			synctest.Wait()
+			defer text.Reset()
+			return text.String()
+		}
+		if got := said(); !strings.Contains(got, "playlist="+path) || !strings.Contains(got, "fetch_auth") {
+			t.Errorf("the origin lets the seed have nothing, and the log says %q", got)
+		}
+		for d.supply.budgets.mayFetch(d.conn.payer()) {
+			d.supply.budgets.charge(d.conn.payer(), 1<<20)
+		}
+		if said(); said() != "" {
+			t.Error("the log has what viewers have no budget for")
+		}
+	})
 }
