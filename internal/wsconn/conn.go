@@ -50,7 +50,7 @@ func (c *Conn) begin(ws *websocket.Conn) {
 	c.boundSystem()
 	ws.SetReadLimit(c.e.cfg.MaxMessage)
 	ws.SetPongHandler(func(string) error {
-		c.ponged(time.Now().UnixNano())
+		c.ponged(steady())
 		return nil
 	})
 	ws.SetPingHandler(func(data string) error {
@@ -58,7 +58,7 @@ func (c *Conn) begin(ws *websocket.Conn) {
 		return nil
 	})
 	ws.SetCloseHandler(func(int, string) error { return nil }) // Close answers
-	now := time.Now().UnixNano()
+	now := steady()
 	c.heard.Store(now)
 	c.e.pinger.add(c, now)
 	c.ping(now) // the round trip ranks introductions
@@ -77,7 +77,7 @@ func (c *Conn) boundSystem() {
 
 // pinging answers the other side's pings, not all of a flood.
 func (c *Conn) pinging(data []byte) {
-	now := time.Now().UnixNano()
+	now := steady()
 	c.heard.Store(now)
 	if now-c.answered >= int64(pongEvery) {
 		c.answered = now

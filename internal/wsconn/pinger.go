@@ -69,7 +69,7 @@ func (p *pinger) run(stop chan struct{}) {
 		case <-stop:
 			return
 		case <-tick.C:
-			due = p.look(time.Now().UnixNano(), due[:0])
+			due = p.look(steady(), due[:0])
 			p.e.workers.trim()
 		}
 	}

@@ -91,3 +91,18 @@ func TestIdleWorkersEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestAConnectionIsNotSilentForAClockThatIsSet: what is noted of what came is a moment of the clock that nothing sets.
+func TestAConnectionIsNotSilentForAClockThatIsSet(t *testing.T) {
+	before, heard := steady(), make(chan int64, 1)
+	f := endpoint(t, Config{}, func(c *talk, _ *http.Request) {
+		_, _ = c.Read()
+		heard <- c.heard.Load()
+	})
+	if err := dial(t, f).WriteMessage(websocket.TextMessage, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if at, now := receive(t, heard), steady(); at < before || at > now {
+		t.Errorf("heard at %d, between %d and %d", at, before, now)
+	}
+}

@@ -8,7 +8,7 @@ import (
 // pulse is by what the pinger tells whether a connection is alive: when something came last, since when a write has been under
 // way, and how long pings take.
 type pulse struct {
-	heard  atomic.Int64 // when something came last, ns since the Unix epoch
+	heard  atomic.Int64 // when something came last, of steady
 	since  atomic.Int64 // when the write under way began; 0: none is
 	stuck  atomic.Bool  // a write took too long
 	pinged atomic.Int64 // when the last ping went out that was not answered; 0: none
@@ -17,6 +17,13 @@ type pulse struct {
 	pingDue int64 // only the pinger
 	at      int   // guarded by the pinger's mu: in its list
 }
+
+// longAgo is where steady counts from: 0 is before all that is noted.
+var longAgo = time.Now().Add(-time.Hour)
+
+// steady is now, as ns of a clock that is not set. By one that is, all connections would end when it is put forward by as much as one may be
+// silent.
+func steady() int64 { return int64(time.Since(longAgo)) }
 
 // RTT is the round trip of the connection, 0 while no ping has been answered.
 func (p *pulse) RTT() time.Duration { return time.Duration(p.rtt.Load()) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/gorilla/websocket"
 )
@@ -52,7 +51,7 @@ func (c *Conn) read() {
 	in := intakes.Get().(*intake)
 	in.reader.Reset(c.net)
 	c.br = *in.reader
-	c.heard.Store(time.Now().UnixNano())
+	c.heard.Store(steady())
 	err := c.hear(in)
 	*in.reader = c.br // with its buffer
 	c.br = bufio.Reader{}
@@ -81,7 +80,7 @@ func (c *Conn) hear(in *intake) error {
 		}
 		in.message = message
 		if !c.waiter.can() { // which reads for as long as the connection lives
-			c.heard.Store(time.Now().UnixNano())
+			c.heard.Store(steady())
 		}
 		if c.closed.Load() {
 			return ErrClosed
@@ -108,7 +107,7 @@ func (c *Conn) control() bool {
 		return false
 	}
 	if b[0] == 0x80|websocket.PongMessage {
-		c.ponged(time.Now().UnixNano())
+		c.ponged(steady())
 	} else {
 		data := make([]byte, n)
 		for i := range data {
@@ -196,6 +195,6 @@ func (c *Conn) Read() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.heard.Store(time.Now().UnixNano())
+	c.heard.Store(steady())
 	return b, nil
 }

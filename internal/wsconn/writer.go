@@ -172,7 +172,7 @@ func (w *writer) put(b *[]byte) (err error) {
 	}
 	for rest := *b; len(rest) > 0 && err == nil; {
 		n := min(len(rest), writeBytes)
-		w.pulse.since.Store(time.Now().UnixNano())
+		w.pulse.since.Store(steady())
 		_, err = w.net.Write(rest[:n])
 		rest = rest[n:]
 	}
