@@ -195,6 +195,13 @@ func TestAChildThatDoesNotReadHasOlderPartsDropped(t *testing.T) {
 	if len(s.shelf.parts) > Kept || len(n.links[other].out.told) > mostPushes {
 		t.Errorf("%d parts, %d told", len(s.shelf.parts), len(n.links[other].out.told))
 	}
+	for turn, p := range s.shelf.parts {
+		for i := range p.pieces {
+			if s.Bytes(turn, i) != nil {
+				t.Fatalf("a seed keeps piece %d of part %d, which it has pushed", i, turn)
+			}
+		}
+	}
 	l := n.links[other]
 	id, _ := partOf(2*Kept - 1)
 	n.Heard(1, other, peer.Enough{Stream: stream1, Segment: id})

@@ -205,11 +205,15 @@ func (s *Stream) Have(now int64, turn uint32, i int, data []byte) {
 	}
 }
 
-// accept has a verified piece, and pushes it.
+// accept has a verified piece, and pushes it. A seed has no player, and keeps nothing that is pushed.
 func (s *Stream) accept(now int64, p *part, i int, data []byte) {
-	p.pieces[i].verified, p.pieces[i].data = true, data
+	pc := &p.pieces[i]
+	pc.verified, pc.data = true, data
 	for _, id := range s.mesh.Children(p.stripe(i)) {
 		s.push(now, id, p, i)
+	}
+	if s.node.cfg.Seed {
+		pc.data = nil
 	}
 	s.player.look(now)
 }
