@@ -48,7 +48,7 @@ func (r *reception) Open() { r.loop.Post(r.link.opened) }
 // Closed implements transfer.LinkEvents.
 func (r *reception) Closed(reason peer.CloseReason) { r.loop.Post(func() { r.link.closed(reason) }) }
 
-// Control implements transfer.LinkEvents.
+// Control implements transfer.LinkEvents. What a message consists of may be kept: the link's bytes are used again.
 func (r *reception) Control(message []byte) {
 	b := bytes.Clone(message)
 	r.came.Add(1)

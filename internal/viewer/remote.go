@@ -1,7 +1,6 @@
 package viewer
 
 import (
-	"bytes"
 	"encoding/hex"
 	"sync/atomic"
 	"time"
@@ -168,7 +167,7 @@ func (r *remote) Message(m peer.Message) error {
 	case peer.CertificateRequest:
 		r.certificates.ask(m.Segments)
 	case peer.Certificate:
-		e.verification.certificate(r, hex.EncodeToString(m.Segment[:]), bytes.Clone(m.Raw))
+		e.verification.certificate(r, hex.EncodeToString(m.Segment[:]), m.Raw)
 	case peer.CertificateNone:
 		e.verification.unlisted(r, hex.EncodeToString(m.Segment[:]), m.Reason)
 		e.verification.none(r, hex.EncodeToString(m.Segment[:]))

@@ -102,10 +102,6 @@ func (s *streams) gone(r *remote) {
 }
 
 func (s *streams) heard(r *remote, m peer.Message) {
-	if told, is := m.(peer.Part); is {
-		told.Raw = bytes.Clone(told.Raw) // the link's, and used again
-		m = told
-	}
 	s.with(func(n *parts.Node, now int64) { n.Heard(now, linkID(r.id), m) })
 }
 
