@@ -117,6 +117,9 @@ func (s *streams) follow(r request) *followed {
 		return nil
 	}
 	s.leave(r.track)
+	if s.of(id) != nil {
+		return nil // another track plays the same: what the node says of the stream is of its parts
+	}
 	s.with(func(n *parts.Node, now int64) {
 		long := r.Duration // the last part of a segment may be short
 		for _, one := range r.parts {

@@ -56,6 +56,37 @@ func TestAPartOfAnotherHostIsTheOriginsAlone(t *testing.T) {
 	}
 }
 
+// TestTwoTracksOfOnePlaylist: a variant of sound alone has the playlist of the sound. One track follows the stream, and the origin has the
+// parts of the other; so it is when the first plays something else.
+func TestTwoTracksOfOnePlaylist(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	asks := func(track, n int, playlist string) (o *outcome, follows bool) {
+		o = &outcome{}
+		turn, _ := parts.Turn(7, n)
+		q := request{
+			Reference: Reference{URL: partURL(n), Duration: partDuration}, playlist: "http://film.test/live/" + playlist, live: true, part: true,
+			bitrate: 2_000_000, deadline: func() time.Duration { return time.Second }, track: track, turn: turn,
+		}
+		q.parts = []listedPart{{turn, q.Reference}}
+		follows = r.loads.streams.load(q, func(got *Result, err error) { o.got, o.err, o.n = got, err, o.n+1 }) != nil
+		r.w.run(time.Millisecond)
+		return o, follows
+	}
+	first, follows := asks(0, 0, "sound.m3u8")
+	if _, too := asks(1, 0, "sound.m3u8"); !follows || too || len(r.fetches) != 1 {
+		t.Fatalf("follows %v and %v; the origin was asked %+v", follows, too, r.fetches)
+	}
+	if r.answer(0, data, nil); first.n != 1 || first.err != nil {
+		t.Errorf("the first track has %+v", first)
+	}
+	if _, follows := asks(0, 1, "picture.m3u8"); !follows {
+		t.Error("the first track does not follow what it plays now")
+	}
+	if _, follows := asks(1, 1, "sound.m3u8"); !follows {
+		t.Error("the second track does not follow the stream that the first has left")
+	}
+}
+
 // TestAnOriginThatRefusesRangesIsAskedForAllOfAPart: the player hears of no error.
 func TestAnOriginThatRefusesRangesIsAskedForAllOfAPart(t *testing.T) {
 	r, data := newPartRig(t), media(5)
