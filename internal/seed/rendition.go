@@ -143,8 +143,9 @@ func (r *rendition) rest(pause time.Duration, ticks *time.Ticker) {
 // load asks for the playlist, and certifies what is new. It waits for the next part to be in it, unless a load before has failed: an origin
 // refuses to wait for a part that is far ahead, which one is whose packager has begun anew, with lower numbers.
 func (r *rendition) load(waits bool) error {
-	v := r.sharing.payer(r.id)
+	v := r.sharing.payer(r.id, true) // else another viewer that has wanted the manifest would pay
 	if v == nil {
+		r.sharing.all.sink.Add(mPlaylistRefusals, 1, tollSession)
 		return &unpaidError{tollSession}
 	}
 	ix := r.sharing.title.want(v.from)
@@ -262,7 +263,7 @@ func (r *rendition) fetched(e playlist.Entry) (*Fetched, question, error) {
 			return a.got, a.question, nil
 		}
 	}
-	q := r.asks(r.sharing.payer(r.id), e.Name)
+	q := r.asks(r.sharing.payer(r.id, false), e.Name)
 	if q.payer == nil {
 		return nil, q, &unpaidError{tollSession}
 	}

@@ -155,3 +155,32 @@ func TestWarningsOfAStreamSayWhatToDo(t *testing.T) {
 		}
 	})
 }
+
+// TestReloadsAreChargedToFollowers: a viewer of the title that follows no stream pays for none, whatever those have left that do.
+func TestReloadsAreChargedToFollowers(t *testing.T) {
+	d, other := newDesk(t, 1<<20), party{session: signal.ID{5}, subnet: "other"}
+	d.title.site.origin = forbidden{}
+	d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, silent, func() time.Time { return *d.now })
+	s, id := newSharing(d.all.streams, d.title), segment.ID{1}
+	s.linked(d.viewerLink)
+	s.node.Heard(0, d.from.session, peer.Follow{Stream: id, On: true})
+	r := newRendition(s, id, "/film/index.m3u8", party{})
+	defer r.cancel()
+	d.title.want(other)
+	tolls := d.title.catalog.tolls
+	var unpaid *unpaidError
+	if err := r.load(false); errors.As(err, &unpaid) {
+		t.Fatalf("a follower that has paid for nothing: %v", err)
+	}
+	for refused := ""; refused == ""; {
+		_, refused = tolls.pay("demo", []party{d.from})
+	}
+	if err := r.load(false); !errors.As(err, &unpaid) || !tolls.covers(other) {
+		t.Errorf("the follower has nothing left: %v", err)
+	}
+	tolls.mu.Lock()
+	defer tolls.mu.Unlock()
+	if purse := tolls.of(tollID{tollSession, string(other.session[:])}); purse.TokensAt(*d.now) != float64(purse.Burst()) {
+		t.Errorf("another viewer has paid: it has %v of %d left", purse.TokensAt(*d.now), purse.Burst())
+	}
+}

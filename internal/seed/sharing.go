@@ -200,8 +200,8 @@ func (s *sharing) restart(r *rendition) {
 	r.cancel()
 }
 
-// payer is a link whose viewer follows a stream and may have the origin asked; nil: none may.
-func (s *sharing) payer(id segment.ID) *viewerLink {
+// payer is a link whose viewer follows a stream and may have the origin asked, and for a playlist can pay its toll; nil: none may.
+func (s *sharing) payer(id segment.ID, toll bool) *viewerLink {
 	s.mu.Lock()
 	var all []*viewerLink
 	for session, v := range s.viewers {
@@ -211,7 +211,7 @@ func (s *sharing) payer(id segment.ID) *viewerLink {
 	}
 	s.mu.Unlock()
 	for _, v := range all {
-		if a := v.conn.payer(); a != nil && s.all.supply.budgets.mayFetch(a) {
+		if a := v.conn.payer(); a != nil && (!toll || s.title.catalog.tolls.covers(v.from)) && s.all.supply.budgets.mayFetch(a) {
 			return v
 		}
 	}

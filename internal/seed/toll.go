@@ -95,6 +95,14 @@ func (t *tolls) pay(site string, parties []party) (payer party, refused string) 
 	return payer, refused
 }
 
+// covers says whether a party can pay for one load.
+func (t *tolls) covers(p party) bool {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lacking(p, now) == ""
+}
+
 // lacking is the scope of a party whose budget is spent. Under mu.
 func (t *tolls) lacking(p party, now time.Time) string {
 	for _, id := range p.ids() {
