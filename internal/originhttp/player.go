@@ -93,18 +93,23 @@ func (p *Player) get(ctx context.Context, f viewer.Fetch, progress func(int64)) 
 		return none, fmt.Errorf("get %s: status %d", f.URL, res.StatusCode)
 	case f.Ranged && res.ContentLength != f.Last-f.First+1:
 		return none, fmt.Errorf("get %s: another range than bytes %d-%d", f.URL, f.First, f.Last)
-	case res.ContentLength > maxBody:
-		return none, fmt.Errorf("get %s: %d bytes; at most %d", f.URL, res.ContentLength, maxBody)
 	}
-	data, took, err := timed(res, progress)
+	most := int64(maxBody)
+	if f.MaxBytes > 0 {
+		most = min(most, f.MaxBytes)
+	}
+	if res.ContentLength > most {
+		return none, fmt.Errorf("get %s: %w: %d bytes; at most %d", f.URL, viewer.ErrTooLarge, res.ContentLength, most)
+	}
+	data, took, err := timed(res, most, progress)
 	if err != nil {
 		return none, fmt.Errorf("get %s: %w", f.URL, err)
 	}
 	return viewer.Fetched{Data: data, URL: res.Request.URL.String(), Transfer: took, Unshared: cacheControl(res.Header, "no-store") != ""}, nil
 }
 
-// timed reads a body and says how long it took from the first byte to the last.
-func timed(res *http.Response, progress func(int64)) ([]byte, time.Duration, error) {
+// timed reads a body of so many bytes at most, and says how long it took from the first byte to the last.
+func timed(res *http.Response, most int64, progress func(int64)) ([]byte, time.Duration, error) {
 	var data []byte
 	if res.ContentLength > 0 {
 		data = make([]byte, 0, res.ContentLength+1) // one more, so that the end is seen without growing
@@ -120,6 +125,8 @@ func timed(res *http.Response, progress func(int64)) ([]byte, time.Duration, err
 		}
 		data = data[:len(data)+n]
 		switch {
+		case int64(len(data)) > most:
+			return nil, 0, fmt.Errorf("%w: more than %d bytes", viewer.ErrTooLarge, most)
 		case errors.Is(err, io.EOF):
 			if first.IsZero() {
 				return data, 0, nil
@@ -127,8 +134,6 @@ func timed(res *http.Response, progress func(int64)) ([]byte, time.Duration, err
 			return data, time.Since(first), nil
 		case err != nil:
 			return nil, 0, err
-		case len(data) > maxBody:
-			return nil, 0, fmt.Errorf("more than %d bytes", maxBody)
 		}
 		progress(int64(len(data)))
 	}

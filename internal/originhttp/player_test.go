@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,6 +80,41 @@ func TestPlayerFetches(t *testing.T) {
 		if got := wait(t, p, viewer.Fetch{URL: server.URL + path, Ranged: path == "/whole", Last: 7}); got.err == nil || !strings.Contains(got.err.Error(), want) {
 			t.Errorf("%s: %v, want %s", path, got.err, want)
 		}
+	}
+}
+
+// TestPlayerTakesNoMoreThanItMay: an origin that sends a playlist without an end costs no more memory than one of the longest.
+func TestPlayerTakesNoMoreThanItMay(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	const most = 1 << 20
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		chunk := bytes.Repeat([]byte("#EXTINF:4,\na.ts\n"), 4096)
+		switch r.URL.Path {
+		case "/endless":
+			for r.Context().Err() == nil {
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+			}
+		case "/announced":
+			w.Header().Set("Content-Length", strconv.Itoa(most+1))
+			_, _ = w.Write(chunk)
+		case "/longest":
+			_, _ = w.Write(make([]byte, most/2))
+			w.(http.Flusher).Flush()
+			_, _ = w.Write(make([]byte, most/2))
+		}
+	}))
+	defer server.Close()
+	p := NewPlayer(nil)
+	defer p.Close()
+	for _, path := range []string{"/endless", "/announced"} {
+		if got := wait(t, p, viewer.Fetch{URL: server.URL + path, MaxBytes: most}); !errors.Is(got.err, viewer.ErrTooLarge) || got.last > most || got.Data != nil {
+			t.Errorf("%s: %v, %d bytes were taken", path, got.err, got.last)
+		}
+	}
+	if got := wait(t, p, viewer.Fetch{URL: server.URL + "/longest", MaxBytes: most}); got.err != nil || len(got.Data) != most {
+		t.Errorf("as many as it may: %d bytes, %v", len(got.Data), got.err)
 	}
 }
 

@@ -3,6 +3,8 @@ package viewer
 import (
 	"fmt"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 const (
@@ -78,7 +80,7 @@ func (p *player) start() {
 // fetch gets a playlist, again and again if need be. An error of use ends the playback. After a failure nothing is waited for at the origin:
 // it refuses to wait for a part that is far ahead, which one is whose packager has begun anew, with lower numbers.
 func (p *player) fetch(url string, tries int, use func(Fetched) error) {
-	p.origin.Get(Fetch{URL: url}, func(int64) {}, func(got Fetched, err error) {
+	p.origin.Get(Fetch{URL: url, MaxBytes: playlist.MaxBytes}, func(int64) {}, func(got Fetched, err error) {
 		p.loop.Post(func() {
 			switch {
 			case p.over:

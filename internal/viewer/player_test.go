@@ -1,10 +1,13 @@
 package viewer
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 // alone is a viewer of the origin alone.
@@ -173,6 +176,20 @@ func TestAManifestThatCannotBeHadEndsIt(t *testing.T) {
 	s.w.run(3 * time.Second)
 	if sum := a.now(); a.Err() == nil || sum.Ended != "error" || sum.Errors != 4 || !strings.Contains(sum.Error, "the origin does not answer") {
 		t.Errorf("%v: %+v", a.Err(), sum)
+	}
+}
+
+// TestAPlaylistWithoutAnEndIsNotTaken, be it the first one or one of a rendition.
+func TestAPlaylistWithoutAnEndIsNotTaken(t *testing.T) {
+	for _, file := range []string{"master.m3u8", "0/index.m3u8"} {
+		s := newScene(t, fourSeconds(3, 100_000))
+		of := "/media/film/" + file
+		s.film.files[of] = append(s.film.files[of], bytes.Repeat([]byte("#"), playlist.MaxBytes)...)
+		a := s.viewer(fast, alone)
+		s.w.run(30 * time.Second)
+		if sum := a.now(); len(a.results) > 0 || sum.Errors < 4 || sum.LastError != ErrTooLarge.Error() {
+			t.Errorf("%s: %d segments, %+v", file, len(a.results), sum)
+		}
 	}
 }
 

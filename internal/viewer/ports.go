@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"errors"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -67,7 +68,11 @@ type Fetch struct {
 	URL         string
 	Ranged      bool // only bytes First to Last, inclusive
 	First, Last int64
+	MaxBytes    int64 // more is ErrTooLarge; 0: it may have any length that Origin takes
 }
+
+// ErrTooLarge is an answer of an origin with more bytes than it may have.
+var ErrTooLarge = errors.New("the answer is too large")
 
 // Fetched is the origin's answer.
 type Fetched struct {
