@@ -29,3 +29,16 @@ func TestRangesThatOverlapAreReadFewTimes(t *testing.T) {
 		}
 	}
 }
+
+// TestASegmentThatSaysNoDurationIsSigned: the life of the certificates is that of the durations that are some.
+func TestASegmentThatSaysNoDurationIsSigned(t *testing.T) {
+	for _, duration := range []string{"1e300", "nan", "-1e300"} {
+		p := newPackager(t, nil)
+		p.put("a.ts", content(1000, 3), time.Minute)
+		p.put("live.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:"+duration+",\na.ts\n#EXTINF:4,\na.ts\n"), 0)
+		p.certify("live.m3u8")
+		if c := p.list("live.m3u8")["/media/bbb/a.ts"]; c == nil || c.NotAfter.Sub(c.IssuedAt) != 4*time.Second+liveGrace {
+			t.Errorf("%s: %+v", duration, c)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package playlist
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -89,6 +90,14 @@ func TestLiveSegmentsSayWhenTheyWereMade(t *testing.T) {
 	}
 }
 
+// TestALongPlaylistLastsAsLongAsItSays: what is no duration does not make the sum one that is none.
+func TestALongPlaylistLastsAsLongAsItSays(t *testing.T) {
+	_, r, err := List(testSite(t), "/media/live/index.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:1e300,\na.ts\n#EXTINF:nan,\nb.ts\n"+strings.Repeat("#EXTINF:86400,\nc.ts\n", MaxSegments-2)), time.Time{})
+	if err != nil || len(r.Segments) != MaxSegments || r.Duration != (MaxSegments-2)*24*time.Hour {
+		t.Errorf("%v, %v", r.Duration, err)
+	}
+}
+
 func FuzzList(f *testing.F) {
 	f.Add([]byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n#EXT-X-BYTERANGE:9@1\na.ts\n"))
 	f.Add([]byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n"))
@@ -98,6 +107,9 @@ func FuzzList(f *testing.F) {
 		_, r, err := List(s, "/a/b.m3u8", b, time.Time{})
 		if err != nil || r == nil {
 			return
+		}
+		if r.Duration < 0 || r.Target < 0 {
+			t.Errorf("%v in all, %v the longest", r.Duration, r.Target)
 		}
 		for _, l := range r.Segments {
 			if l.Name == "" || l.Path == "" || l.Path[0] != '/' || l.Ranged && (l.First < 0 || l.Last < l.First) {

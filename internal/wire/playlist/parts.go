@@ -178,7 +178,7 @@ func (t *partTags) apply(m *Media, holdBack float64, blocks bool) error {
 		return fmt.Errorf("it lists %d segments, of which %d can be read", t.segment, n)
 	}
 	low := &LowLatency{PartTarget: t.target, Blocks: blocks, Hint: t.hint}
-	if holdBack > 0 && holdBack <= maxHoldBack {
+	if holdBack > 0 && holdBack <= maxSeconds {
 		low.HoldBack = time.Duration(holdBack * float64(time.Second))
 	}
 	for i := range m.Segments {
@@ -196,7 +196,7 @@ func (t *partTags) apply(m *Media, holdBack float64, blocks bool) error {
 // seconds reads a duration: more than nothing, at most a day.
 func seconds(text string) (float64, error) {
 	s, err := strconv.ParseFloat(text, 64)
-	if err != nil || math.IsNaN(s) || s <= 0 || s > maxHoldBack {
+	if err != nil || math.IsNaN(s) || s <= 0 || s > maxSeconds {
 		return 0, fmt.Errorf("%q is no duration in seconds", text)
 	}
 	return s, nil

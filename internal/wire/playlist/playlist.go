@@ -21,7 +21,7 @@ const MaxSegments = 65536
 
 const (
 	maxSequence = 1<<53 - 1
-	maxHoldBack = 86_400 // seconds
+	maxSeconds  = 86_400 // of a duration; so the sum of those of a playlist is less than a time.Duration holds
 )
 
 // Master is a master playlist.
@@ -47,7 +47,7 @@ type Alternative struct {
 type Media struct {
 	Segments []Segment
 	Live     bool          // it may grow
-	Target   time.Duration // longest segment
+	Target   time.Duration // longest segment, a day at most
 	Sequence int64         // media sequence number of the first segment
 	HoldBack time.Duration // how far behind the end a player is to stay; 0: it does not say
 
@@ -64,7 +64,7 @@ type Object struct {
 type Segment struct {
 	Object
 	Init     *Object   // initialization segment; segments that share it point to one value
-	Duration float64   // seconds, as written
+	Duration float64   // seconds, as written; 0: it is none, as one below 0, above a day or "nan"
 	Gap      bool      // it has no media
 	At       time.Time // wall clock of its first sample; zero: unknown
 	Parts    []Part    // that the playlist lists of it
@@ -128,8 +128,8 @@ func masterOf(p *m3u8.MasterPlaylist) *Master {
 }
 
 func mediaOf(p *m3u8.MediaPlaylist) *Media {
-	out := &Media{Live: !p.Closed, Target: time.Duration(p.TargetDuration) * time.Second, Sequence: int64(min(p.SeqNo, maxSequence))}
-	if c := p.ServerControl; c != nil && c.HoldBack > 0 && c.HoldBack <= maxHoldBack {
+	out := &Media{Live: !p.Closed, Target: time.Duration(min(p.TargetDuration, maxSeconds)) * time.Second, Sequence: int64(min(p.SeqNo, maxSequence))}
+	if c := p.ServerControl; c != nil && c.HoldBack > 0 && c.HoldBack <= maxSeconds {
 		out.HoldBack = time.Duration(c.HoldBack * float64(time.Second))
 	}
 	var init *Object

@@ -110,6 +110,26 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoDurationCountsForNothing: no sum and no clock runs over. The segment is listed as ever, since the player says what it plays.
+func TestWhatIsNoDurationCountsForNothing(t *testing.T) {
+	for _, text := range []string{"nan", "1e300", "-inf", "1e999", "-4", "86401", "x", ""} {
+		_, m, err := Read([]byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-PROGRAM-DATE-TIME:2026-11-24T08:00:00Z\n#EXTINF:" + text + ",\na.ts\n#EXTINF:4,\nb.ts\n"))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if a, b := m.Segments[0], m.Segments[1]; a.Duration != 0 || a.URI != "a.ts" || b.Duration != 4 || !b.At.Equal(a.At) || m.Target != 4*time.Second {
+			t.Errorf("%q: %+v, then %+v", text, a, b)
+		}
+	}
+	for text, want := range map[string]time.Duration{"18446744073709551615": 24 * time.Hour, "18446744074": 24 * time.Hour, "99999999999999999999": 4 * time.Second, "-1": 4 * time.Second, "6": 6 * time.Second} {
+		_, m, err := Read([]byte("#EXTM3U\n#EXT-X-TARGETDURATION:" + text + "\n#EXTINF:4,\na.ts\n"))
+		if err != nil || m.Target != want {
+			t.Errorf("target %s: %+v, %v", text, m, err)
+		}
+	}
+}
+
 // TestTagsThatAreNotReadDoNoHarm: what they name is read as without them.
 func TestTagsThatAreNotReadDoNoHarm(t *testing.T) {
 	const segments = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n#EXTINF:4,\nb.ts\n"
@@ -159,6 +179,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(mediaText))
 	f.Add([]byte(lowLatencyText))
 	f.Add([]byte("#EXTM3U\n#EXT-X-KEY:METHOD=NONE\nx\n"))
+	f.Add([]byte("#EXTM3U\n#EXT-X-TARGETDURATION:18446744073709551615\n#EXTINF:1e300,\na\n#EXTINF:nan,\nb\n#EXTINF:-1e999,\nc\n"))
 	f.Add([]byte(lowLatencyHead + "#EXT-X-PART:DURATION=0.5,URI=\"a\"\r\n#EXTINF\n#EXTINF:\n#EXT-X-PART:DURATION=0.5,URI=\"#\"\nb\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		kept := slices.Clone(data)
@@ -168,6 +189,17 @@ func FuzzRead(f *testing.F) {
 		}
 		if media != nil && len(media.Segments) > MaxSegments {
 			t.Errorf("%d segments", len(media.Segments))
+		}
+		if media != nil {
+			all := time.Duration(0)
+			for _, s := range media.Segments {
+				if all += time.Duration(s.Duration * float64(time.Second)); !(s.Duration >= 0) || all < 0 {
+					t.Errorf("a duration of %v s, %v in all", s.Duration, all)
+				}
+			}
+			if media.Target < 0 || media.Target > maxSeconds*time.Second || media.HoldBack < 0 {
+				t.Errorf("target %v, %v behind the end", media.Target, media.HoldBack)
+			}
 		}
 		if media != nil && media.LowLatency != nil {
 			sequence, part := media.Next()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strconv"
 )
 
 // tags are those that the library (hls-m3u8 0.6.1) sees. It takes any of the others for nothing that is needed here, and some for worse: it
@@ -18,7 +19,7 @@ var tags = [][]byte{
 // tagsOfParts are those that takeParts reads.
 var tagsOfParts = [][]byte{[]byte(partTag), []byte(hintTag), []byte(infoTag), []byte(skipTag)}
 
-var mapTag = []byte("#EXT-X-MAP:")
+var mapTag, infTag = []byte("#EXT-X-MAP:"), []byte("#EXTINF:")
 
 // mapRange finds the byte range of an initialization segment in quotes. The standard has them. The library takes them for part of the
 // number and drops the whole line without an error.
@@ -31,6 +32,8 @@ func readable(data []byte) []byte {
 	for line := range bytes.Lines(data) {
 		begins := func(tag []byte) bool { return bytes.HasPrefix(line, tag) }
 		switch {
+		case begins(infTag) && !lasts(line):
+			out = append(out, "#EXTINF:0,\n"...)
 		case begins(mapTag):
 			out = append(out, mapRange.ReplaceAllFunc(line, unquoted)...)
 		case line[0] != '#' || slices.ContainsFunc(tags, begins) || parts && slices.ContainsFunc(tagsOfParts, begins):
@@ -38,6 +41,13 @@ func readable(data []byte) []byte {
 		}
 	}
 	return out
+}
+
+// lasts says whether an EXTINF has a duration from 0 to maxSeconds. The library takes a longer one, and "nan", for the target duration, too.
+func lasts(line []byte) bool {
+	text, _, _ := bytes.Cut(bytes.TrimRight(line[len(infTag):], "\r\n"), []byte(","))
+	seconds, _ := strconv.ParseFloat(string(text), 64)
+	return seconds >= 0 && seconds <= maxSeconds
 }
 
 func unquoted(line []byte) []byte {
