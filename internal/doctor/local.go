@@ -101,19 +101,20 @@ func (l *Local) fetched(ctx context.Context, e *examination) []Finding {
 
 // follow goes from a manifest's path to a segment.
 func (o Origin) follow(ctx context.Context, e *examination, path string) error {
+	var imports playlist.Variables
 	for range 3 { // master, media, segment
 		got, err := o.Origin.Get(ctx, seed.Fetch{Path: path, MaxBytes: playlist.MaxBytes})
 		if err != nil {
 			return err
 		}
-		renditions, listed, err := playlist.List(o.Site, path, got.Data, e.cfg.Now())
+		renditions, listed, err := playlist.List(o.Site, path, imports, got.Data, e.cfg.Now())
 		switch {
 		case err != nil:
 			return err
 		case listed != nil && len(listed.Segments) > 0:
 			return o.fetch(ctx, listed.Segments[len(listed.Segments)/2])
 		case renditions != nil && len(renditions.Paths) > 0:
-			path = renditions.Paths[0]
+			path, imports = renditions.Paths[0], renditions.Variables
 		case renditions != nil && len(renditions.Representations) > 0:
 			rep := renditions.Representations[0]
 			if len(rep.Segments) == 0 {

@@ -70,7 +70,7 @@ func (m *manifest) read(ctx context.Context, e *examination) []Finding {
 	if isMPD(m.body) {
 		return m.readMPD(at, e)
 	}
-	master, media, err := playlist.Read(m.body)
+	master, media, err := playlist.ReadFrom(playlist.Source{URL: at}, m.body)
 	if err != nil || !strings.HasPrefix(strings.TrimLeft(string(m.body), "\ufeff \t\r\n"), "#EXTM3U") {
 		return fail("manifest-type", fmt.Sprintf("%s is neither a playlist of HLS nor an MPD: it begins with %q, Content-Type %s",
 			plainURL(m.asked), start(m.body), m.response.Header.Get("Content-Type")),
@@ -87,7 +87,7 @@ func (m *manifest) read(ctx context.Context, e *examination) []Finding {
 			return found
 		}
 		if at, err = url.Parse(m.list.url); err == nil {
-			_, media, err = playlist.Read(m.list.body)
+			_, media, err = playlist.ReadFrom(playlist.Source{URL: at, Imports: master.Variables}, m.list.body)
 		}
 		if err != nil || media == nil {
 			return fail("rendition-type", plainURL(m.list.asked)+" is no media playlist", "correct the master playlist: its first rendition leads there")

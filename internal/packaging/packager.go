@@ -60,9 +60,33 @@ type Packager struct {
 	since    time.Time    // what was issued before is issued anew
 	folder   folder
 	parts    signedParts
+	imports  imports
 
 	mu    sync.Mutex
 	known map[string]memory // guarded by mu: what was signed or verified, by playlist
+}
+
+// imports are the variables that media playlists may import.
+type imports struct {
+	mu  sync.Mutex
+	all map[string]playlist.Variables // guarded by mu: by the playlist's file; the variables are not changed
+}
+
+func (i *imports) of(file string) playlist.Variables {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.all[file]
+}
+
+// note says what a playlist may import; nil: nothing.
+func (i *imports) note(file string, of playlist.Variables) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if of == nil {
+		delete(i.all, file)
+		return
+	}
+	i.all[file] = of
 }
 
 // memory is entries by name, of one key. It is replaced as a whole, never changed.
@@ -90,7 +114,7 @@ func New(s Settings) (*Packager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packager's key: %w", err)
 	}
-	p := &Packager{Settings: s, keys: keys, known: map[string]memory{}, parts: signedParts{all: map[string]map[segment.Name]signedPart{}}}
+	p := &Packager{Settings: s, keys: keys, known: map[string]memory{}, imports: imports{all: map[string]playlist.Variables{}}, parts: signedParts{all: map[string]map[segment.Name]signedPart{}}}
 	p.folder.root, p.folder.now, p.folder.parts = s.Root, s.Now, s.Parts
 	if s.Again {
 		p.since = s.Now().Truncate(time.Millisecond)

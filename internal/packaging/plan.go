@@ -67,21 +67,24 @@ func (p *Packager) Plan(file string) (*Plan, error) {
 	return p.PlanText(file, text)
 }
 
-// Plans are those of all playlists below the folder that list segments, in lexical order.
+// Plans are those of all playlists below the folder that list segments, in lexical order. Those that import variables may come last: the
+// playlist that defines these is read before.
 func (p *Packager) Plans() (plans []*Plan, err error) {
 	files, err := p.Playlists()
 	if err != nil {
 		return nil, fmt.Errorf("certify: %w", err)
 	}
-	for _, file := range files {
-		plan, err := p.Plan(file)
-		if errors.Is(err, ErrMaster) {
-			continue
-		}
-		if err != nil {
+	all := len(files)
+	for i := 0; i < len(files); i++ {
+		plan, err := p.Plan(files[i])
+		switch {
+		case err == nil:
+			plans = append(plans, plan)
+		case i < all && errors.Is(err, playlist.ErrVariables):
+			files = append(files, files[i])
+		case !errors.Is(err, ErrMaster):
 			return nil, err
 		}
-		plans = append(plans, plan)
 	}
 	return plans, nil
 }
@@ -90,8 +93,13 @@ func (p *Packager) Plans() (plans []*Plan, err error) {
 func (p *Packager) PlanText(file string, text []byte) (*Plan, error) {
 	at := (&url.URL{Path: p.Path + file}).EscapedPath()
 	pl := &Plan{File: file, packager: p}
-	m, media, err := playlist.List(p.Site, at, text, p.Now())
+	m, media, err := playlist.List(p.Site, at, p.imports.of(file), text, p.Now())
 	if err == nil && media == nil && len(m.Representations) == 0 {
+		for _, path := range m.Paths {
+			if named, ok := p.file(path); ok && m.Variables != nil {
+				p.imports.note(named, m.Variables)
+			}
+		}
 		err = ErrMaster
 	}
 	if err != nil {
@@ -249,6 +257,7 @@ func (p *Packager) forget(file string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.known, file)
+	p.imports.note(file, nil)
 }
 
 // keep takes over the entries of the list before that still hold.

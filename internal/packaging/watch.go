@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 // Every is how often the playlists of a watched folder are looked at that list parts: an eighth of the shortest parts in use. The others,
@@ -21,6 +23,7 @@ type watched struct {
 	life     time.Duration
 	parts    bool   // it lists some
 	failure  string // of the last attempt, told once
+	waited   bool   // it imports variables, and the playlist that defines them may not have been read
 }
 
 // Watch writes the lists of the folder's playlists, again when a playlist changes, when a file came, left or was replaced, and when half
@@ -100,6 +103,10 @@ func (p *Packager) look(ctx context.Context, file string, w *watched, touched bo
 	plan, changed, err := p.Certify(ctx, file)
 	if errors.Is(err, ErrMaster) {
 		err = nil
+	}
+	if errors.Is(err, playlist.ErrVariables) && !w.waited {
+		w.waited = true
+		return
 	}
 	if err != nil {
 		if w.failure != err.Error() && ctx.Err() == nil {

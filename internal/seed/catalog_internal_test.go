@@ -124,7 +124,7 @@ func TestAnIndexWeighsWhatItTakes(t *testing.T) {
 	s := newShelves(t, 1<<30, 100)
 	const segments = 20_000
 	list := "#EXTM3U\n#EXT-X-TARGETDURATION:4\n" + repeat("#EXTINF:4,\nsegment-%06d.m4s\n", segments)
-	_, r, err := playlist.List(s.site.rules, "/films/index.m3u8", []byte(list+"#EXT-X-ENDLIST\n"), time.Time{})
+	_, r, err := playlist.List(s.site.rules, "/films/index.m3u8", nil, []byte(list+"#EXT-X-ENDLIST\n"), time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestAnIndexWeighsWhatItTakes(t *testing.T) {
 		t.Logf("%.0f bytes a segment, weighed as %.0f", took/segments, weight/segments)
 	}
 	runtime.KeepAlive(r)
-	if _, _, err := playlist.List(s.site.rules, "/films/index.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n"+repeat("#EXTINF:4,\n%06d\n", playlist.MaxSegments+1)), time.Time{}); err == nil {
+	if _, _, err := playlist.List(s.site.rules, "/films/index.m3u8", nil, []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n"+repeat("#EXTINF:4,\n%06d\n", playlist.MaxSegments+1)), time.Time{}); err == nil {
 		t.Error("a playlist of more segments than there may be is parsed")
 	}
 	if ix.lookup(segment.NewID("demo", "/films/segment-000000.m4s")) == nil {
@@ -253,7 +253,7 @@ func BenchmarkAReloadOfALongLivePlaylist(b *testing.B) {
 			l, now, taking := newListings("demo"), begin, time.Duration(0)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				_, r, err := playlist.List(rules, "/live/index.m3u8", texts[i%2], now)
+				_, r, err := playlist.List(rules, "/live/index.m3u8", nil, texts[i%2], now)
 				if err != nil {
 					b.Fatal(err)
 				}

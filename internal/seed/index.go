@@ -209,7 +209,7 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 	if ix.site.rules.IsFile(ix.manifest) {
 		return 0, reloadVOD, ix.loadFile(ctx)
 	}
-	m, r, path, err := ix.fetchPlaylist(ctx, ix.manifest)
+	m, r, path, err := ix.fetchPlaylist(ctx, ix.manifest, nil)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -228,13 +228,13 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 		note(r)
 		return wait, least, nil
 	}
-	ix.setHighest(m.Bitrate)
+	ix.setMaster(m.Bitrate, m.Variables)
 	errs, err := ix.represented(ctx, m, note)
 	if err != nil {
 		return 0, 0, err
 	}
 	for _, p := range m.Paths {
-		_, r, path, err := ix.fetchPlaylist(ctx, p)
+		_, r, path, err := ix.fetchPlaylist(ctx, p, m.Variables)
 		if err == nil && r == nil {
 			err = fmt.Errorf("playlist %s is a master playlist within one", p)
 		}
@@ -322,14 +322,14 @@ func (ix *index) paid(ctx context.Context, f Fetch, within time.Duration, read f
 }
 
 // fetchPlaylist loads one playlist, when it is paid for. What was parsed is counted before its place is free.
-func (ix *index) fetchPlaylist(ctx context.Context, path string) (m *playlist.Renditions, r *playlist.Listed, at string, err error) {
+func (ix *index) fetchPlaylist(ctx context.Context, path string, imports playlist.Variables) (m *playlist.Renditions, r *playlist.Listed, at string, err error) {
 	at = path
 	parsed := false
 	err = ix.paid(ctx, Fetch{Path: path, MaxBytes: playlist.MaxBytes}, fetchTimeout, func(got *Fetched) (err error) {
 		if got.Path != "" {
 			at = got.Path // what a redirect led to is what references are relative to
 		}
-		m, r, err = playlist.List(ix.site.rules, at, got.Data, ix.catalog.now())
+		m, r, err = playlist.List(ix.site.rules, at, imports, got.Data, ix.catalog.now())
 		if err == nil && ix.site.packagers.Load() != nil {
 			ix.saw(path, got.Data, m, r)
 		}
@@ -360,7 +360,7 @@ func (ix *index) reload(ctx context.Context, path, at string, within time.Durati
 	if err == nil {
 		c.tolls.charge(ix.site.name, payer, len(got.Data))
 		c.parsing <- struct{}{}
-		_, r, err = playlist.List(ix.site.rules, at, got.Data, c.now())
+		_, r, err = playlist.List(ix.site.rules, at, ix.imports(), got.Data, c.now())
 		<-c.parsing
 	}
 	if ctx.Err() == nil {

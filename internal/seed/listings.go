@@ -26,6 +26,7 @@ type listings struct {
 
 	mu      sync.Mutex
 	bitrate int64                 // guarded by mu: highest, bits/s; 0 unknown
+	defined playlist.Variables    // guarded by mu: by the master playlist; they are not changed
 	order   map[string]*listing   // guarded by mu: by path of the playlist
 	streams map[segment.ID]string // guarded by mu: paths of low-latency playlists, by the ID of their stream
 	refs    map[segment.ID]*ref   // guarded by mu; the refs are immutable
@@ -225,13 +226,20 @@ func (l *listings) highest() int64 {
 func (l *listings) weight() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return indexBytes + l.bytes
+	return indexBytes + l.bytes + l.defined.Weight()
 }
 
-func (l *listings) setHighest(bitrate int64) {
+func (l *listings) setMaster(bitrate int64, defined playlist.Variables) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bitrate = bitrate
+	l.bitrate, l.defined = bitrate, defined
+}
+
+// imports are the variables that media playlists may import.
+func (l *listings) imports() playlist.Variables {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.defined
 }
 
 // holds says whether anything is listed, and whether more may follow.

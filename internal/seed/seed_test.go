@@ -127,6 +127,19 @@ func TestCertificatesWaitForEnoughViewers(t *testing.T) {
 	}
 }
 
+// TestVariablesOfPlaylistsAreFilledIn: those of the master playlist in the media playlists, and none for a token, which no key has.
+func TestVariablesOfPlaylistsAreFilledIn(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	o.put("/vod/film/master.m3u8", []byte("#EXTM3U\n#EXT-X-DEFINE:NAME=\"dir\",VALUE=\"low\"\n#EXT-X-STREAM-INF:BANDWIDTH=1500000\n{$dir}/index.m3u8\n"))
+	o.put("/vod/film/low/index.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-DEFINE:IMPORT=\"dir\"\n#EXT-X-DEFINE:QUERYPARAM=\"token\"\n"+
+		"#EXTINF:4,\n../{$dir}/0.m4s?token={$token}\n#EXT-X-ENDLIST\n"))
+	w := newWorld(t, o, func(s *site.Config, _ *seed.Config) { s.Key.IgnoreQuery = []string{"token"} })
+	if _, none := w.connect(1, 1).certificate("/film/low/0.m4s"); none != nil {
+		t.Errorf("not certified: reason %d", none.Reason)
+	}
+}
+
 func TestLargeObjectsAreSharedInParts(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)

@@ -91,7 +91,7 @@ func (o *llOrigin) serve(w http.ResponseWriter, r *http.Request) {
 	o.some.Broadcast()
 	switch {
 	case r.URL.Path == "/vod/film/master.m3u8":
-		fmt.Fprint(w, "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=8000000\nlow/index.m3u8\n")
+		fmt.Fprint(w, "#EXTM3U\n#EXT-X-DEFINE:NAME=\"name\",VALUE=\"live\"\n#EXT-X-STREAM-INF:BANDWIDTH=8000000\nlow/index.m3u8\n")
 	case r.URL.Path == "/vod/film/low/index.m3u8":
 		if msn := r.FormValue("_HLS_msn"); msn != "" {
 			o.asked[waits]++
@@ -128,9 +128,9 @@ func (o *llOrigin) paths() map[string]int {
 // playlist lists the parts that there are. Under mu.
 func (o *llOrigin) playlist() string {
 	list := "#EXTM3U\n#EXT-X-VERSION:9\n#EXT-X-TARGETDURATION:2\n#EXT-X-PART-INF:PART-TARGET=0.5\n" +
-		"#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5\n#EXT-X-MEDIA-SEQUENCE:0\n"
+		"#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5\n#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-DEFINE:IMPORT=\"name\"\n"
 	for n := range o.parts {
-		list += fmt.Sprintf("#EXT-X-PART:DURATION=0.5,URI=\"live-%d.%d.m4s\"\n", n/perSegment, n%perSegment)
+		list += fmt.Sprintf("#EXT-X-PART:DURATION=0.5,URI=\"{$name}-%d.%d.m4s\"\n", n/perSegment, n%perSegment)
 		if n%perSegment == perSegment-1 {
 			list += fmt.Sprintf("#EXTINF:2,\nlive-%d.m4s\n", n/perSegment)
 		}

@@ -16,7 +16,7 @@ func FuzzPlaylist(f *testing.F) {
 		if !(speed > 0.01 && speed <= 1000) {
 			return
 		}
-		video, _, list, err := parsePlaylist("http://video.test/film/master.m3u8", data, speed)
+		video, _, list, err := parsePlaylist("http://video.test/film/master.m3u8", nil, data, speed)
 		if err != nil {
 			return
 		}

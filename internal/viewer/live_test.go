@@ -270,10 +270,10 @@ func TestNothingIsFetchedAheadOfALiveStream(t *testing.T) {
 
 func TestALivePlaylistIsReadAtItsSpeedAlone(t *testing.T) {
 	const text = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n"
-	if _, _, _, err := parsePlaylist("http://film.test/a.m3u8", []byte(text), 2); err == nil || !strings.Contains(err.Error(), "speed 1") {
+	if _, _, _, err := parsePlaylist("http://film.test/a.m3u8", nil, []byte(text), 2); err == nil || !strings.Contains(err.Error(), "speed 1") {
 		t.Errorf("at speed 2: %v", err)
 	}
-	_, _, list, err := parsePlaylist("http://film.test/a.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MEDIA-SEQUENCE:7\n#EXT-X-SERVER-CONTROL:HOLD-BACK=13.5\n#EXT-X-PROGRAM-DATE-TIME:2026-11-24T08:00:00Z\n#EXTINF:4,\na.ts\n#EXTINF:2,\nb.ts\n"), 1)
+	_, _, list, err := parsePlaylist("http://film.test/a.m3u8", nil, []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MEDIA-SEQUENCE:7\n#EXT-X-SERVER-CONTROL:HOLD-BACK=13.5\n#EXT-X-PROGRAM-DATE-TIME:2026-11-24T08:00:00Z\n#EXTINF:4,\na.ts\n#EXTINF:2,\nb.ts\n"), 1)
 	if err != nil || !list.live || list.holdBack != 13500*time.Millisecond || list.target != 4*time.Second {
 		t.Fatalf("%+v, %v", list, err)
 	}

@@ -50,7 +50,7 @@ func (p *player) start() {
 	p.begun = p.loop.Now()
 	began := p.begun
 	p.fetch(p.cfg.URL, 0, func(got Fetched) error {
-		video, audio, list, err := parsePlaylist(got.URL, got.Data, p.cfg.Speed)
+		video, audio, list, err := parsePlaylist(got.URL, nil, got.Data, p.cfg.Speed)
 		if err != nil {
 			return err
 		}

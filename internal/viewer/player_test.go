@@ -195,7 +195,7 @@ func TestAPlaylistWithoutAnEndIsNotTaken(t *testing.T) {
 
 func TestPlaylists(t *testing.T) {
 	base := "https://video.test/film/master.m3u8?session=1"
-	video, audio, list, err := parsePlaylist(base, []byte(`#EXTM3U
+	video, audio, list, err := parsePlaylist(base, nil, []byte(`#EXTM3U
 #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="English",URI="audio/en.m3u8"
 #EXT-X-STREAM-INF:BANDWIDTH=3000000,AUDIO="a",NAME="high"
 high/index.m3u8
@@ -212,7 +212,7 @@ https://cdn.test/low/index.m3u8
 	if video[1].url != "https://video.test/film/high/index.m3u8" || audio[0].url != "https://video.test/film/audio/en.m3u8" {
 		t.Errorf("%s, %s", video[1].url, audio[0].url)
 	}
-	_, _, list, err = parsePlaylist("https://video.test/film/a/index.m3u8", []byte(`#EXTM3U
+	_, _, list, err = parsePlaylist("https://video.test/film/a/index.m3u8", nil, []byte(`#EXTM3U
 #EXT-X-TARGETDURATION:6
 #EXT-X-MAP:URI="all.mp4",BYTERANGE="800@0"
 #EXTINF:6.0,
@@ -238,9 +238,24 @@ all.mp4
 		"#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-ENDLIST\n":   "no segments",
 		"<html>": "playlist /film/master.m3u8",
 	} {
-		if _, _, _, err := parsePlaylist(base, []byte(text), 2); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, _, err := parsePlaylist(base, nil, []byte(text), 2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+}
+
+// TestVariablesOfPlaylistsAreFilledIn: those of the master, its own, and those of its URL's query.
+func TestVariablesOfPlaylistsAreFilledIn(t *testing.T) {
+	s := newScene(t, fourSeconds(2, 100_000))
+	f := s.film.files
+	f["/media/film/master.m3u8"] = []byte("#EXTM3U\n#EXT-X-DEFINE:NAME=\"dir\",VALUE=\"0\"\n#EXT-X-STREAM-INF:BANDWIDTH=200000\n{$dir}/index.m3u8?n=1\n")
+	f["/media/film/0/index.m3u8?n=1"] = []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-DEFINE:IMPORT=\"dir\"\n#EXT-X-DEFINE:QUERYPARAM=\"n\"\n#EXT-X-DEFINE:NAME=\"seg\",VALUE=\"../{$dir}/seg\"\n" +
+		"#EXTINF:4,\n{$seg}-0.ts\n#EXTINF:4,\n{$seg}-{$n}.ts\n#EXT-X-ENDLIST\n")
+	a := s.viewer(fast, alone)
+	s.w.run(15 * time.Second)
+	s.check()
+	if len(a.results) != 2 || a.now().Stats.PlayedMs != 8_000 {
+		t.Errorf("%d segments, played %d ms", len(a.results), a.now().Stats.PlayedMs)
 	}
 }
 

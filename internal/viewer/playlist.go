@@ -17,7 +17,8 @@ type rendition struct {
 	url     string
 	bitrate int64 // bits per second, as it is played; 0 unknown
 	audio   string
-	list    []entryRef // nil until its playlist is here
+	imports playlist.Variables // of the master playlist
+	list    []entryRef         // nil until its playlist is here
 	fetched bool
 	live    *liveList // of a playlist that may grow
 }
@@ -76,13 +77,13 @@ var errHurried = errors.New("the playlist has no end: live streams are played at
 
 // parsePlaylist reads a playlist found at base. Of a master it returns the renditions, the lowest first, and those of
 // audio; of a media playlist what it lists. A film that is shown speed times as fast has segments that are so much
-// shorter, and bitrates so much higher.
-func parsePlaylist(base string, data []byte, speed float64) (video, audio []*rendition, list *mediaList, err error) {
+// shorter, and bitrates so much higher. A media playlist imports variables of the master that names it.
+func parsePlaylist(base string, imports playlist.Variables, data []byte, speed float64) (video, audio []*rendition, list *mediaList, err error) {
 	at, err := url.Parse(base)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("playlist %s: %w", base, err)
 	}
-	master, media, err := playlist.Read(data)
+	master, media, err := playlist.ReadFrom(playlist.Source{URL: at, Imports: imports}, data)
 	switch {
 	case err != nil:
 	case master != nil:
@@ -106,14 +107,14 @@ func masterOf(p *playlist.Master, base *url.URL, speed float64) (video, audio []
 	for _, v := range p.Variants {
 		if v.URI != "" {
 			video = append(video, &rendition{
-				name: cmp.Or(v.Name, v.Resolution), url: playlist.Resolve(base, v.URI), bitrate: int64(float64(v.Bandwidth) * speed), audio: v.Audio,
+				name: cmp.Or(v.Name, v.Resolution), url: playlist.Resolve(base, v.URI), bitrate: int64(float64(v.Bandwidth) * speed), audio: v.Audio, imports: p.Variables,
 			})
 		}
 	}
 	slices.SortStableFunc(video, func(a, b *rendition) int { return int(a.bitrate - b.bitrate) })
 	for _, a := range p.Alternatives {
 		if a.Type == "AUDIO" && a.URI != "" {
-			audio = append(audio, &rendition{name: a.Name, url: playlist.Resolve(base, a.URI), audio: a.Group})
+			audio = append(audio, &rendition{name: a.Name, url: playlist.Resolve(base, a.URI), audio: a.Group, imports: p.Variables})
 		}
 	}
 	return video, audio

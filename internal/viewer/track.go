@@ -174,7 +174,7 @@ func (t *track) fetchList(l *rendition) {
 
 // take takes in a rendition's playlist.
 func (t *track) take(l *rendition, got Fetched, began time.Time) error {
-	_, _, list, err := parsePlaylist(got.URL, got.Data, t.p.cfg.Speed)
+	_, _, list, err := parsePlaylist(got.URL, l.imports, got.Data, t.p.cfg.Speed)
 	switch {
 	case err != nil:
 		return err

@@ -58,7 +58,7 @@ func TestMPDsListWhatTheVectorsSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range v.Manifests {
-		m, media, err := List(s, c.Path, []byte(c.MPD), c.Now)
+		m, media, err := List(s, c.Path, nil, []byte(c.MPD), c.Now)
 		var refused *mpd.Error
 		if c.Error != "" {
 			if !errors.As(err, &refused) || refused.Code != c.Error || m != nil {
@@ -158,14 +158,14 @@ func TestAnMPDThatGrowsIsBounded(t *testing.T) {
 			strings.Repeat(`<Representation id="a"/>`, 50_000) + `</AdaptationSet></Period></MPD>`,
 		"a list too long": head + `<AdaptationSet mimeType="video/mp4"><Representation id="a"><SegmentList duration="1">` + strings.Repeat(`<SegmentURL media="a"/>`, MaxSegments+1) + `</SegmentList></Representation></AdaptationSet></Period></MPD>`,
 	} {
-		_, _, err := List(s, "/a/b.mpd", []byte(text), time.Time{})
+		_, _, err := List(s, "/a/b.mpd", nil, []byte(text), time.Time{})
 		var refused *mpd.Error
 		if !errors.As(err, &refused) || refused.Code != mpd.TooLarge && refused.Code != mpd.DocType {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// A live one has the newest, however long ago it began.
-	m, _, err := List(s, "/a/b.mpd", []byte(`<MPD type="dynamic" availabilityStartTime="1970-01-01T00:00:00Z"><Period start="PT0S"><AdaptationSet mimeType="video/mp4"><SegmentTemplate duration="2" media="$Number$"/><Representation id="a"/></AdaptationSet></Period></MPD>`), time.Unix(1_800_000_000, 0))
+	m, _, err := List(s, "/a/b.mpd", nil, []byte(`<MPD type="dynamic" availabilityStartTime="1970-01-01T00:00:00Z"><Period start="PT0S"><AdaptationSet mimeType="video/mp4"><SegmentTemplate duration="2" media="$Number$"/><Representation id="a"/></AdaptationSet></Period></MPD>`), time.Unix(1_800_000_000, 0))
 	if err != nil || len(m.Representations[0].Segments) != mpd.MaxLive || m.Representations[0].Segments[mpd.MaxLive-1].Name != "/a/900000000" {
 		t.Errorf("%+v, %v", m, err)
 	}
@@ -194,7 +194,7 @@ func FuzzMPD(f *testing.F) {
 		if total > mpd.MaxSegments || len(m.Representations) > mpd.MaxRepresentations {
 			t.Errorf("%d segments of %d representations", total, len(m.Representations))
 		}
-		listed, _, err := List(s, "/a/b.mpd", b, time.Unix(now, 0))
+		listed, _, err := List(s, "/a/b.mpd", nil, b, time.Unix(now, 0))
 		if err != nil || listed == nil {
 			return
 		}

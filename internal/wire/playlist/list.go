@@ -39,11 +39,12 @@ type Renditions struct {
 	Representations []*Representation
 	Refused         error // representations of which nothing is listed
 	Bitrate         int64 // highest, bits/s; 0 unknown
+	Variables       Variables
 }
 
-// List reads a playlist or an MPD that was found at a path of a site, and names what it lists; a live MPD as of now. Exactly one of
-// the three results is not nil.
-func List(s *site.Site, path string, data []byte, now time.Time) (*Renditions, *Listed, error) {
+// List reads a playlist or an MPD that was found at a path of a site, and names what it lists; a live MPD as of now. A media playlist
+// imports variables of the master playlist that names it. Exactly one of the three results is not nil.
+func List(s *site.Site, path string, imports Variables, data []byte, now time.Time) (*Renditions, *Listed, error) {
 	base, err := url.Parse("http://" + s.Hosts()[0] + path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("playlist %s: %w", path, err)
@@ -52,7 +53,7 @@ func List(s *site.Site, path string, data []byte, now time.Time) (*Renditions, *
 		m, err := resolver{s, base}.mpd(path, data, now)
 		return m, nil, err
 	}
-	m, media, err := Read(data)
+	m, media, err := ReadFrom(Source{URL: base, Imports: imports, site: s}, data)
 	if err != nil {
 		return nil, nil, fmt.Errorf("playlist %s: %w", path, err)
 	}
@@ -100,7 +101,7 @@ func (r resolver) named(abs *url.URL, absolute bool) (key, path string, ok bool)
 }
 
 func (r resolver) master(p *Master) *Renditions {
-	m, seen := &Renditions{}, map[string]bool{}
+	m, seen := &Renditions{Variables: p.Variables}, map[string]bool{}
 	add := func(ref string) {
 		if ref == "" {
 			return

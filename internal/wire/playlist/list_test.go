@@ -23,7 +23,7 @@ func testSite(t testing.TB) *site.Site {
 }
 
 func TestListNamesSegmentsAsViewersDo(t *testing.T) {
-	m, r, err := List(testSite(t), "/media/film/master.m3u8", []byte(`#EXTM3U
+	m, r, err := List(testSite(t), "/media/film/master.m3u8", nil, []byte(`#EXTM3U
 #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="en",URI="audio/en.m3u8"
 #EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="en",URI="subs/en.m3u8"
 #EXT-X-STREAM-INF:BANDWIDTH=800000,AUDIO="a",SUBTITLES="s"
@@ -37,7 +37,7 @@ https://elsewhere.example.net/ultra.m3u8
 	if err != nil || r != nil || !slices.Equal(m.Paths, want) || m.Bitrate != 9_000_000 {
 		t.Fatalf("master: %+v, %v", m, err)
 	}
-	m, r, err = List(testSite(t), "/media/film/low.m3u8", []byte(`#EXTM3U
+	m, r, err = List(testSite(t), "/media/film/low.m3u8", nil, []byte(`#EXTM3U
 #EXT-X-VERSION:7
 #EXT-X-TARGETDURATION:6
 #EXT-X-MAP:URI="all.mp4",BYTERANGE="720@0"
@@ -76,7 +76,7 @@ func TestLiveSegmentsSayWhenTheyWereMade(t *testing.T) {
 		"#EXT-X-GAP\n#EXTINF:4,\nb.ts\n#EXTINF:1.5,\nc.ts\n#EXT-X-DISCONTINUITY\n#EXTINF:4,\nd.ts\n"
 	at := time.Date(2026, 11, 24, 8, 0, 4, 0, time.UTC).UnixMilli()
 	for end, want := range map[string][]int64{"": {0, at, at + 5500, 0}, "#EXT-X-ENDLIST\n": {0, 0, 0, 0}} {
-		_, r, err := List(testSite(t), "/media/live/index.m3u8", []byte(text+end), time.Time{})
+		_, r, err := List(testSite(t), "/media/live/index.m3u8", nil, []byte(text+end), time.Time{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestLiveSegmentsSayWhenTheyWereMade(t *testing.T) {
 
 // TestALongPlaylistLastsAsLongAsItSays: what is no duration does not make the sum one that is none.
 func TestALongPlaylistLastsAsLongAsItSays(t *testing.T) {
-	_, r, err := List(testSite(t), "/media/live/index.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:1e300,\na.ts\n#EXTINF:nan,\nb.ts\n"+strings.Repeat("#EXTINF:86400,\nc.ts\n", MaxSegments-2)), time.Time{})
+	_, r, err := List(testSite(t), "/media/live/index.m3u8", nil, []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:1e300,\na.ts\n#EXTINF:nan,\nb.ts\n"+strings.Repeat("#EXTINF:86400,\nc.ts\n", MaxSegments-2)), time.Time{})
 	if err != nil || len(r.Segments) != MaxSegments || r.Duration != (MaxSegments-2)*24*time.Hour {
 		t.Errorf("%v, %v", r.Duration, err)
 	}
@@ -104,7 +104,7 @@ func FuzzList(f *testing.F) {
 	f.Add([]byte(lowLatencyText))
 	s := testSite(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, r, err := List(s, "/a/b.m3u8", b, time.Time{})
+		_, r, err := List(s, "/a/b.m3u8", nil, b, time.Time{})
 		if err != nil || r == nil {
 			return
 		}

@@ -110,7 +110,7 @@ func TestReadRefusesParts(t *testing.T) {
 }
 
 func TestListNamesParts(t *testing.T) {
-	_, l, err := List(testSite(t), "/media/live/index.m3u8?_HLS_msn=42", []byte(lowLatencyText), time.Time{})
+	_, l, err := List(testSite(t), "/media/live/index.m3u8?_HLS_msn=42", nil, []byte(lowLatencyText), time.Time{})
 	if err != nil || l.Parts == nil {
 		t.Fatalf("%+v, %v", l, err)
 	}
@@ -133,11 +133,11 @@ func TestListNamesParts(t *testing.T) {
 	if h := p.Hint; h == nil || h.Path != "/media/live/live-42.m4s" || !h.Ranged || h.First != 1600 || h.Last != -1 || h.Name != "" {
 		t.Errorf("hint %+v", h)
 	}
-	_, l, err = List(testSite(t), "/media/live/index.m3u8", []byte(lowLatencyHead+"#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"live-40.0.m4s\"\n"), time.Time{})
+	_, l, err = List(testSite(t), "/media/live/index.m3u8", nil, []byte(lowLatencyHead+"#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"live-40.0.m4s\"\n"), time.Time{})
 	if err != nil || l.Parts.Hint == nil || l.Parts.Hint.Name != "/media/live/live-40.0.m4s" || l.Parts.Hint.Ranged {
 		t.Errorf("%+v, %v", l, err)
 	}
-	_, l, err = List(testSite(t), "/media/live/index.m3u8", []byte(mediaText), time.Time{})
+	_, l, err = List(testSite(t), "/media/live/index.m3u8", nil, []byte(mediaText), time.Time{})
 	if err != nil || l.Parts != nil {
 		t.Errorf("of a playlist without parts: %+v, %v", l, err)
 	}

@@ -28,6 +28,7 @@ const (
 type Master struct {
 	Variants     []Variant
 	Alternatives []Alternative
+	Variables    Variables // that the playlists which it names may import; nil: it defines none
 }
 
 // Variant is a rendition of the whole presentation. Playlists of I-frames alone are left out.
@@ -79,15 +80,23 @@ func Resolve(base *url.URL, ref string) string {
 	return u.String()
 }
 
-// Read parses a playlist. Exactly one of the three results is not nil.
-func Read(data []byte) (*Master, *Media, error) {
+// Read parses a playlist that takes no variables from elsewhere. Exactly one of the three results is not nil.
+func Read(data []byte) (*Master, *Media, error) { return ReadFrom(Source{}, data) }
+
+// ReadFrom parses a playlist. Exactly one of the three results is not nil. The error is an ErrVariables where a variable has no value.
+func ReadFrom(source Source, data []byte) (*Master, *Media, error) {
 	if n := bytes.Count(data, []byte("#EXTINF")); n > MaxSegments {
 		return nil, nil, fmt.Errorf("it lists %d segments; at most %d", n, MaxSegments)
 	}
 	if v, a := bytes.Count(data, []byte("#EXT-X-STREAM-INF:")), bytes.Count(data, []byte("#EXT-X-MEDIA:")); v*a > MaxSegments {
 		return nil, nil, fmt.Errorf("it lists %d variants that may have %d renditions each; at most %d in all", v, a, MaxSegments)
 	}
-	data, parts, err := takeParts(readable(data))
+	f := newFiller(source, data)
+	data, err := readable(data, f)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, parts, err := takeParts(data)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,7 +106,9 @@ func Read(data []byte) (*Master, *Media, error) {
 	}
 	switch p := p.(type) {
 	case *m3u8.MasterPlaylist:
-		return masterOf(p), nil, nil
+		m := masterOf(p)
+		m.Variables = f.known
+		return m, nil, nil
 	case *m3u8.MediaPlaylist:
 		media := mediaOf(p)
 		if parts != nil {

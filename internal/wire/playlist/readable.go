@@ -25,22 +25,34 @@ var mapTag, infTag = []byte("#EXT-X-MAP:"), []byte("#EXTINF:")
 // number and drops the whole line without an error.
 var mapRange = regexp.MustCompile(`^([^\r\n]*BYTERANGE=)"(\d+)(@\d+)?"`)
 
-// readable returns what is read of a playlist, as the library reads it.
-func readable(data []byte) []byte {
+// readable returns what is read of a playlist, as the library reads it, with its variables filled in.
+func readable(data []byte, f *filler) ([]byte, error) {
 	out := make([]byte, 0, len(data))
 	parts := bytes.HasPrefix(data, []byte(infoTag)) || bytes.Contains(data, []byte("\n"+infoTag))
 	for line := range bytes.Lines(data) {
 		begins := func(tag []byte) bool { return bytes.HasPrefix(line, tag) }
+		if begins(defineTag) {
+			if err := f.define(line); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if line[0] == '#' && !slices.ContainsFunc(tags, begins) && (!parts || !slices.ContainsFunc(tagsOfParts, begins)) {
+			continue
+		}
+		line, err := f.line(line)
+		if err != nil {
+			return nil, err
+		}
 		switch {
 		case begins(infTag) && !lasts(line):
-			out = append(out, "#EXTINF:0,\n"...)
+			line = []byte("#EXTINF:0,\n")
 		case begins(mapTag):
-			out = append(out, mapRange.ReplaceAllFunc(line, unquoted)...)
-		case line[0] != '#' || slices.ContainsFunc(tags, begins) || parts && slices.ContainsFunc(tagsOfParts, begins):
-			out = append(out, line...)
+			line = mapRange.ReplaceAllFunc(line, unquoted)
 		}
+		out = append(out, line...)
 	}
-	return out
+	return out, nil
 }
 
 // lasts says whether an EXTINF has a duration from 0 to maxSeconds. The library takes a longer one, and "nan", for the target duration, too.
