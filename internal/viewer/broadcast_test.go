@@ -27,6 +27,7 @@ type broadcast struct {
 	stale    func(r int, now int) int // the playlist that a cache shows; nil: that of now
 	signed   map[string][]byte        // what a packager has signed, by path; nil: it signs nothing
 	anew     int                      // segment with which the packager begins anew, with lower numbers; 0: it does not
+	again    int                      // number of that segment, which another one had before; 0: numbers were above all that come
 }
 
 // kept is how many segments an origin still has that have left the playlist.
@@ -90,11 +91,13 @@ func (b *broadcast) first(edge int) (seq, number int) {
 	switch {
 	case b.anew == 0:
 		return seq, seq
+	case edge < b.anew && b.again > 0:
+		return seq, seq
 	case edge < b.anew:
 		return seq, seq + 1000
 	}
 	seq = max(seq, b.anew)
-	return seq, seq - b.anew
+	return seq, seq - b.anew + b.again
 }
 
 func (b *broadcast) list(r int) []byte {

@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"math"
+	"strings"
 	"time"
 )
 
@@ -45,7 +46,7 @@ func (v *live) outdated(l *rendition) bool {
 // came takes a playlist. One that is older than the last one of its rendition, as a stale cache has it, adds nothing.
 func (v *live) came(l *rendition, list *mediaList, began time.Time) {
 	p, end, again := v.t.p, place{}, list.pace
-	if v.anew(list) {
+	if v.anew(l, list) {
 		p.renumber(list.entries[0].sequence)
 	}
 	if n := len(list.entries); n > 0 {
@@ -74,16 +75,45 @@ func (v *live) came(l *rendition, list *mediaList, began time.Time) {
 
 // anew says whether a playlist with lower numbers than the last one is of a packager that has begun anew, and not one that a cache has
 // kept: its clock has gone on, or, where there is none, it has nothing that is known.
-func (v *live) anew(list *mediaList) bool {
+func (v *live) anew(l *rendition, list *mediaList) bool {
 	if v.last == nil || len(v.last.list) == 0 || len(list.entries) == 0 {
 		return false
 	}
 	known := v.last.list
 	old, last := known[len(known)-1], list.entries[len(list.entries)-1]
-	if old.at.IsZero() || last.at.IsZero() {
-		return last.sequence < known[0].sequence
+	switch {
+	case last.compare(old.place) >= 0:
+		return false
+	case !old.at.IsZero() && !last.at.IsZero():
+		return last.at.After(old.at)
 	}
-	return last.compare(old.place) < 0 && last.at.After(old.at)
+	return last.sequence < known[0].sequence || l == v.last && others(known, list.entries)
+}
+
+// others says whether two playlists of one rendition have other segments under all numbers that both have. A number never gets another
+// segment (RFC 8216, section 6.2.2), so a playlist that a cache has kept is not such a one.
+func others(known, came []entryRef) (is bool) {
+	i := 0
+	for _, e := range came {
+		for i < len(known) && known[i].compare(e.place) < 0 {
+			i++
+		}
+		if i == len(known) || known[i].place != e.place {
+			continue
+		}
+		if known[i].plain() == e.plain() {
+			return false
+		}
+		is = true
+	}
+	return is
+}
+
+// plain is what a reference leads to, without its query: a playlist may have another token there whenever it is loaded.
+func (r Reference) plain() Reference {
+	r.URL, _, _ = strings.Cut(r.URL, "?")
+	r.Start, r.Duration = 0, 0
+	return r
 }
 
 // renumber gives what is known lower numbers than a packager that has begun anew: one that no segment has is between them, so that there is

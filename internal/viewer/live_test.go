@@ -117,28 +117,36 @@ func TestASeekInALiveStream(t *testing.T) {
 
 // TestAStalePlaylistTakesNothingBack: caches before an origin do not agree.
 func TestAStalePlaylistTakesNothingBack(t *testing.T) {
-	s := newScene(t, onAir(60, 100_000))
-	loads := 0
-	s.film.live.stale = func(_, now int) int {
-		if loads++; loads%3 == 0 {
-			return now - 2
-		}
-		return now
-	}
-	a := s.viewer(fast, alone)
-	s.w.run(110 * time.Second)
-	s.check()
-	if sum := a.now(); sum.Stats.Stalls != 0 || sum.Leaps != 0 || sum.Errors != 0 || sum.Ended != "end" {
-		t.Errorf("%+v", sum)
+	for name, undated := range map[string]bool{"with a clock": false, "by numbers": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, onAir(60, 100_000))
+			loads := 0
+			s.film.live.undated = undated
+			s.film.live.stale = func(_, now int) int {
+				if loads++; loads%3 == 0 {
+					return now - 2
+				}
+				return now
+			}
+			a := s.viewer(fast, alone)
+			s.w.run(110 * time.Second)
+			s.check()
+			if sum := a.now(); sum.Stats.Stalls != 0 || sum.Leaps != 0 || sum.Errors != 0 || sum.Ended != "end" {
+				t.Errorf("%+v", sum)
+			}
+		})
 	}
 }
 
 // TestAPackagerThatBeginsAnewIsFollowed, with lower numbers: what is buffered is played, and then what is new.
 func TestAPackagerThatBeginsAnewIsFollowed(t *testing.T) {
-	for name, undated := range map[string]bool{"with a clock": false, "by numbers": true} {
+	for name, c := range map[string]struct {
+		undated bool
+		again   int
+	}{"with a clock": {}, "by numbers": {undated: true}, "by what numbers stand for": {undated: true, again: 22}} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, onAir(60, 100_000))
-			s.film.live.anew, s.film.live.undated = 32, undated
+			s.film.live.anew, s.film.live.undated, s.film.live.again = 32, c.undated, c.again
 			a := s.viewer(fast, alone)
 			s.w.run(120 * time.Second)
 			s.check()
@@ -150,6 +158,36 @@ func TestAPackagerThatBeginsAnewIsFollowed(t *testing.T) {
 				t.Errorf("%d segments came", n)
 			}
 		})
+	}
+}
+
+// TestOtherSegmentsUnderTheSameNumbers are those of a packager that has begun anew; the same ones with another token are not, and parts
+// say nothing of the segments that they are of.
+func TestOtherSegmentsUnderTheSameNumbers(t *testing.T) {
+	list := func(from int64, names ...string) (out []entryRef) {
+		for i, name := range names {
+			out = append(out, entryRef{Reference: Reference{URL: "http://film.test/" + name, Start: time.Duration(from) * time.Second}, place: place{from + int64(i), whole}})
+		}
+		return out
+	}
+	known := list(5, "a5.ts?t=1", "a6.ts?t=1", "a7.ts?t=1")
+	parts := list(6, "b6.0.ts", "b7.0.ts")
+	for i := range parts {
+		parts[i].part = 0
+	}
+	for name, c := range map[string]struct {
+		came []entryRef
+		want bool
+	}{
+		"of a cache":         {list(4, "a4.ts", "a5.ts?t=2", "a6.ts?t=2"), false},
+		"of one that begins": {list(5, "b5.ts", "b6.ts"), true},
+		"an advert":          {list(4, "a4.ts", "ad.ts", "a6.ts"), false},
+		"nothing in common":  {list(1, "a1.ts", "a2.ts"), false},
+		"parts":              {parts, false},
+	} {
+		if got := others(known, c.came); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 
