@@ -175,6 +175,7 @@ func (p *Packager) spans(media *playlist.Listed, pl *Plan, one *sheet) {
 			continue
 		}
 		parts := cut(s, file, info)
+		pl.partly = pl.partly || len(parts) == 0
 		for _, part := range parts {
 			read[file] += part.length
 		}

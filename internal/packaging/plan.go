@@ -30,6 +30,7 @@ type Plan struct {
 	Bytes   int64    // to be read
 
 	packager *Packager
+	partly   bool          // a file is too short for what is named of it: more of it may come
 	life     time.Duration // the shortest of a list's certificates
 	lists    []*sheet
 	latest   latest

@@ -9,10 +9,13 @@ import (
 )
 
 // Every is how often the playlists of a watched folder are looked at that list parts: an eighth of the shortest parts in use. The others,
-// and the folders, are looked at every everySlow: a tenth of the shortest segments.
+// and the folders, are looked at every everySlow: a tenth of the shortest segments. everyFile is how often the files of a playlist are
+// looked at which has not changed and whose files were all there: each look reads the playlist and its list, and a folder in which
+// segments of many playlists come would have all of them read for each.
 const (
 	Every     = 25 * time.Millisecond
 	everySlow = 4 * Every
+	everyFile = 10 * time.Second
 )
 
 // watched is what is known of one playlist.
@@ -22,13 +25,15 @@ type watched struct {
 	signed   time.Time // when its list was last made
 	life     time.Duration
 	parts    bool   // it lists some
+	touched  bool   // a file came, left or was replaced since its list was last made
+	whole    bool   // all that it names was there then, and it names no more by itself
 	failure  string // of the last attempt, told once
 	waited   bool   // it imports variables, and the playlist that defines them may not have been read
 }
 
 // Watch writes the lists of the folder's playlists, again when a playlist changes, when a file came, left or was replaced, and when half
-// of the certificates' life is over, until ctx ends. It looks at each tick. report hears of each list that is another one than before,
-// and of each failure, once while it stays.
+// of the certificates' life is over, until ctx ends. It looks at each tick. A file that leaves or is replaced while its playlist stays as it
+// is counts within everyFile. report hears of each list that is another one than before, and of each failure, once while it stays.
 func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report func(file string, plan *Plan, err error)) error {
 	known := map[string]*watched{}
 	var folders map[string]time.Time
@@ -91,13 +96,15 @@ func (p *Packager) discover(known map[string]*watched, files []string) {
 
 // look signs a playlist that has changed or is due, and one whose media may have.
 func (p *Packager) look(ctx context.Context, file string, w *watched, touched bool, report func(string, *Plan, error)) {
+	w.touched = w.touched || touched
 	info, err := p.Root.Stat(file)
 	if err != nil || ctx.Err() != nil {
 		return // gone between two looks, or about to be replaced
 	}
 	other := !info.ModTime().Equal(w.modified) || info.Size() != w.size
-	due := w.life > 0 && p.Now().Sub(w.signed) > w.life/2
-	if !other && !due && !touched && w.failure == "" {
+	since := p.Now().Sub(w.signed)
+	due := w.life > 0 && since > w.life/2
+	if !other && !due && w.failure == "" && !(w.touched && (!w.whole || since >= everyFile)) {
 		return
 	}
 	plan, changed, err := p.Certify(ctx, file)
@@ -115,9 +122,10 @@ func (p *Packager) look(ctx context.Context, file string, w *watched, touched bo
 		}
 		return
 	}
-	*w = watched{modified: info.ModTime(), size: info.Size(), signed: p.Now()}
+	*w = watched{modified: info.ModTime(), size: info.Size(), signed: p.Now(), whole: true}
 	if plan != nil {
 		w.life, w.parts = plan.life, len(plan.latest.listed) > 0
+		w.whole = !w.parts && len(plan.Missing) == 0 && !plan.partly && !(plan.Live && isMPD(file))
 	}
 	if changed {
 		report(file, plan, nil)

@@ -116,7 +116,7 @@ func TestWatchingAgainSignsOnce(t *testing.T) {
 		ended <- again.Watch(ctx, ticks, func(_ string, plan *Plan, _ error) { reports <- plan })
 	}()
 	for range 5 {
-		p.pass(time.Second)
+		p.pass(everyFile / 3)
 		ticks <- p.Now()
 	}
 	cancel()
@@ -143,7 +143,7 @@ func TestAFileWhoseTimeIsAheadIsSignedOnce(t *testing.T) {
 	}()
 	looks := func() {
 		for range 5 {
-			p.pass(time.Second)
+			p.pass(everyFile / 3)
 			if err := os.Chtimes(p.dir, p.Now(), p.Now()); err != nil { // a file came to it
 				t.Error(err)
 			}
@@ -167,5 +167,68 @@ func TestAFileWhoseTimeIsAheadIsSignedOnce(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestASegmentOfOnePlaylistHasNoOtherRead: that would take longer the more playlists there are, and the longer they are. A file that was
+// replaced is found all the same, by the next look at the files, or with the next change of its playlist.
+func TestASegmentOfOnePlaylistHasNoOtherRead(t *testing.T) {
+	p := newPackager(t, nil)
+	written := 0
+	publish := func() {
+		list := "#EXTM3U\n#EXT-X-TARGETDURATION:2\n"
+		for i := range written + 1 {
+			list += fmt.Sprintf("#EXTINF:2,\nlive-%d.ts\n", i)
+		}
+		p.put(fmt.Sprintf("live-%d.ts", written), content(1000, byte(written)), time.Second)
+		p.put("live.m3u8", []byte(list), 0)
+		written++
+	}
+	p.film()
+	publish()
+	ticks, reports := make(chan time.Time), make(chan string, 100)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- p.Watch(ctx, ticks, func(file string, _ *Plan, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			reports <- file
+		})
+	}()
+	look := func() (of map[string]int) {
+		ticks <- p.Now() // the look before has ended
+		ticks <- p.Now()
+		of = map[string]int{}
+		for len(reports) > 0 {
+			of[<-reports]++
+		}
+		return of
+	}
+	if of := look(); of["720p.m3u8"] != 1 || of["live.m3u8"] != 1 {
+		t.Errorf("at first %v", of)
+	}
+	p.put("seg-2.m4s", content(2*segment.PieceSize, 11), 0)
+	for at := 2 * time.Second; at < everyFile; at += 2 * time.Second {
+		p.pass(2 * time.Second)
+		publish()
+		if of := look(); of["720p.m3u8"] != 0 || of["live.m3u8"] != 1 {
+			t.Errorf("after %v %v", at, of)
+		}
+	}
+	p.pass(2 * time.Second)
+	if of := look(); of["720p.m3u8"] != 1 || of["live.m3u8"] != 0 {
+		t.Errorf("after %v %v", everyFile, of)
+	}
+	p.pass(2 * time.Second)
+	p.put("live-0.ts", content(1000, 99), 0)
+	publish()
+	if of := look(); of["live.m3u8"] != 1 || p.list("live.m3u8")["/media/bbb/live-0.ts"].IssuedAt.Before(p.Now().Add(-time.Second)) {
+		t.Errorf("with a change of the playlist %v", of)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
