@@ -9,6 +9,7 @@ import (
 const (
 	holdTargets = 3 // target durations behind the end of a live playlist, where that does not say how far
 	leastTarget = 100 * time.Millisecond
+	wrapMs      = 4e12
 )
 
 // liveList is what is known of one live playlist beside its segments.
@@ -209,9 +210,14 @@ func (v *live) shift(known []entryRef, list *mediaList) time.Duration {
 		return last.Start + last.Duration - list.end()
 	}
 	if last.part != whole {
-		return last.Start - last.within + time.Duration(next.sequence-last.sequence)*list.target
+		return last.Start - last.within + list.gap(next.sequence-last.sequence)
 	}
-	return last.Start + last.Duration + time.Duration(next.sequence-last.sequence-1)*list.target
+	return last.Start + last.Duration + list.gap(next.sequence-last.sequence-1)
+}
+
+// gap is how long segments take on the timeline that are not listed: a day at most, since numbers may go on anywhere.
+func (m *mediaList) gap(segments int64) time.Duration {
+	return time.Duration(min(float64(segments)*float64(m.target), float64(24*time.Hour)))
 }
 
 // end is the length of the playlist.
@@ -256,13 +262,14 @@ func (v *live) load() {
 }
 
 // zero is what a moment of the timeline, which begins where this viewer has joined, is moved by for others: they mean the wall clock of
-// the stream, or count target durations by its sequence numbers (spec/tracker-protocol.md, range).
+// the stream, or count target durations by its sequence numbers, which may be a date or µs of the clock (spec/tracker-protocol.md, range).
 func (v *live) zero(e entryRef) time.Duration {
 	switch {
 	case v.last == nil:
 		return 0
 	case e.at.IsZero():
-		return time.Duration(e.sequence)*v.last.live.target + e.within - e.Start
+		ms := math.Mod(float64(e.sequence)*float64(v.last.live.target.Milliseconds()), wrapMs)
+		return time.Duration(ms)*time.Millisecond + e.within - e.Start
 	}
 	return time.Duration(e.at.UnixMilli())*time.Millisecond - e.Start
 }

@@ -138,12 +138,12 @@ func TestAStalePlaylistTakesNothingBack(t *testing.T) {
 	}
 }
 
-// TestAPackagerThatBeginsAnewIsFollowed, with lower numbers: what is buffered is played, and then what is new.
+// TestAPackagerThatBeginsAnewIsFollowed, with lower numbers or far higher ones: what is buffered is played, and then what is new.
 func TestAPackagerThatBeginsAnewIsFollowed(t *testing.T) {
 	for name, c := range map[string]struct {
 		undated bool
 		again   int
-	}{"with a clock": {}, "by numbers": {undated: true}, "by what numbers stand for": {undated: true, again: 22}} {
+	}{"with a clock": {}, "by numbers": {undated: true}, "by what numbers stand for": {undated: true, again: 22}, "with far higher ones": {undated: true, again: 1 << 51}} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, onAir(60, 100_000))
 			s.film.live.anew, s.film.live.undated, s.film.live.again = 32, c.undated, c.again
@@ -280,6 +280,18 @@ func TestViewersOfAStreamTellTheSameTimeline(t *testing.T) {
 				t.Errorf("at %d one tells %v", wall, told[1])
 			}
 		})
+	}
+}
+
+// TestNumbersThatAreADateMakeATimeline: what is told has a place in a number of the tracker's, and differs as the numbers do.
+func TestNumbersThatAreADateMakeATimeline(t *testing.T) {
+	v := live{last: &rendition{live: &liveList{target: 6 * time.Second}}}
+	const date = 20_261_129_184_500
+	if a, b := v.zero(entryRef{place: place{date, whole}}), v.zero(entryRef{place: place{date + 2, whole}}); a != 2_775_107_000*time.Second || b-a != 12*time.Second {
+		t.Errorf("%v, then %v", a, b)
+	}
+	if z := v.zero(entryRef{place: place{1<<53 - 1, whole}}); z < 0 || z.Milliseconds() > wrapMs {
+		t.Errorf("the last number is at %v", z)
 	}
 }
 

@@ -129,6 +129,12 @@ describe('the fragment loader', () => {
     ['by its clock', { programDateTime: 1_800_000_000_000 }, { live: true, targetduration: 6 }, 1_799_999_980_000],
     ['by its numbers', {}, { live: true, targetduration: 6 }, 5 * 6_000 - 20_000],
     ['without one, as all begin alike', { programDateTime: 1_800_000_000_000 }, { live: false, targetduration: 6 }, 0],
+    [
+      'by numbers that are a date',
+      { sn: 20_261_129_184_500 },
+      { live: true, targetduration: 6 },
+      2_775_107_000_000 - 20_000,
+    ],
   ])('a moment of a stream is one that all its viewers mean: %s', (_, more, details, zeroMs) => {
     const { load, playback, hls } = setUp({ frag: frag(5, more) });
     hls.levels[1]!.details = { fragments: [frag(5)], ...details };

@@ -25,12 +25,15 @@ export const isLive = (hls: HlsLike, frag: FragmentLike): boolean => detailsOf(h
 
 /**
  * What a moment of the timeline, which begins where this viewer has joined, is moved by for others, ms: they mean the wall clock of the
- * stream, or count target durations by its sequence numbers. Where there is an end, all begin alike.
+ * stream, or count target durations by its sequence numbers, which may be a date or µs of the clock (spec/tracker-protocol.md, range).
+ * Where there is an end, all begin alike.
  */
 export function zeroOf(hls: HlsLike, frag: FragmentLike): number {
   const details = detailsOf(hls, frag);
   if (!details?.live || frag.sn === 'initSegment') return 0;
-  return (frag.programDateTime ?? frag.sn * (details.targetduration ?? frag.duration) * 1000) - frag.start * 1000;
+  return (
+    (frag.programDateTime ?? (frag.sn * (details.targetduration ?? frag.duration) * 1000) % 4e12) - frag.start * 1000
+  );
 }
 
 /** What a playlist names, as the core has it. */
