@@ -93,6 +93,17 @@ describe('attaching', () => {
     expect(opened[0]).toMatchObject({ request: undefined, bypassed: undefined });
   });
 
+  test('what it preloads is of another title, and comes as without Leeway', async () => {
+    const { leeway, player, opened, request } = setUp();
+    const origin = await startOrigin();
+    detach = attachShaka(leeway, shaka, player);
+    player.load(manifest);
+    const { stream, segments } = newStream(origin.url('/next/'), 3);
+    const context = { stream, segment: segments[0], isPreload: true };
+    expect((await request(SEGMENT, origin.url('/next/0.ts'), context)).data.byteLength).toBe(1_000);
+    expect(opened[0]).toMatchObject({ request: undefined, bypassed: undefined });
+  });
+
   test('a playback of DASH is shared; one of which the kind is not known is not opened, and plays as before', async () => {
     const { leeway, player, opened, request } = setUp();
     const origin = await startOrigin();

@@ -20,6 +20,7 @@ import type {
   ProgressUpdated,
   RequestContext,
   SchemePlugin,
+  SegmentContext,
   ShakaLike,
   ShakaRequest,
   ShakaResponse,
@@ -28,17 +29,19 @@ import type {
 /** What is known of a request: whose it is, and of which segment. */
 export interface Asked {
   player: PlayerLike;
-  context: Required<RequestContext>;
+  context: SegmentContext;
   playback(): Playback | undefined;
   /** One more segment is on its way by the core, or one less. */
   moved(change: 1 | -1): void;
   caught(where: string, error: unknown): void;
 }
 
-/** The context of a segment of picture or sound; undefined: it is none of our business. Shaka names no init segments. */
-export function ours(context: RequestContext | undefined): Required<RequestContext> | undefined {
-  const { stream, segment } = context ?? {};
-  return stream && segment && /^(video|audio)$/.test(stream.type) ? { stream, segment } : undefined;
+/**
+ * The context of a segment of picture or sound; undefined: it is none of our business. Shaka names no init segments, and does not say
+ * which title a segment is of that it preloads.
+ */
+export function ours({ stream, segment, isPreload }: RequestContext = {}): SegmentContext | undefined {
+  return !isPreload && stream && segment && /^(video|audio)$/.test(stream.type) ? { stream, segment } : undefined;
 }
 
 /** The request to the core. Parts of a segment still being made cannot wait: their deadline is now. */

@@ -72,9 +72,15 @@ export interface ShakaStream {
   segmentIndex?: SegmentIndex | null;
 }
 
-export interface RequestContext {
-  stream?: ShakaStream;
-  segment?: SegmentReference;
+/** Which segment a request is for. */
+export interface SegmentContext {
+  stream: ShakaStream;
+  segment: SegmentReference;
+}
+
+export interface RequestContext extends Partial<SegmentContext> {
+  /** By `player.preload()`: of what may be loaded later, beside what the player has loaded. */
+  isPreload?: boolean;
 }
 
 export type RequestFilter = (type: number, request: ShakaRequest, context?: RequestContext) => void;
