@@ -39,6 +39,11 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
     playback?.close();
     playback = undefined;
   };
+  const watch = () => {
+    observer.begin();
+    const media = known(() => player.getVideoElement());
+    if (media) observer.attach(media);
+  };
   const opens = () => {
     const source = known(() => player.getSource());
     if (typeof source !== 'string') return;
@@ -49,9 +54,7 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
     // Both would tell the estimate of other bytes than the loader does.
     throughput(false, false);
     shown = 0;
-    observer.begin();
-    const media = known(() => player.getVideoElement());
-    if (media) observer.attach(media);
+    watch();
     playback = leeway.open(href, options);
     const opened = playback;
     opened.onCollect = () => opened.observe(observer.take());
@@ -70,6 +73,8 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
   player.on('fragmentLoadingStarted', asked);
   player.on('streamTeardownComplete', close);
   player.on('qualityChangeRendered', rendered);
+  // It has a view. What was loaded before, by `preload()`, waited for it, and not for the line.
+  player.on('playbackInitialized', watch);
   const context = {
     player,
     clock: leeway.clock,
@@ -89,6 +94,7 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
     player.off('fragmentLoadingStarted', asked);
     player.off('streamTeardownComplete', close);
     player.off('qualityChangeRendered', rendered);
+    player.off('playbackInitialized', watch);
     close();
     throughput(useResourceTimingApi, useNetworkInformationApi.xhr);
   };

@@ -296,6 +296,27 @@ describe('a player', () => {
     expect([switches, played_bits]).toEqual([1, 400_000]);
   });
 
+  test('is watched from when it has a view, also where it has loaded before', () => {
+    const { clock, player, opened, attach } = setUp();
+    const { getVideoElement } = player;
+    player.getVideoElement = () => {
+      throw new Error('no view');
+    };
+    attach();
+    player.ask({ type: 'MPD', mediaType: null, representation: null });
+    player.ask();
+    expect(opened).toHaveLength(1);
+    clock.time += 60_000;
+    player.getVideoElement = getVideoElement;
+    player.listeners.playbackInitialized!();
+    clock.time += 700;
+    player.media.paused = false;
+    player.media.fire('play', 'playing');
+    opened[0]!.onCollect!();
+    expect([opened.length, opened[0]!.paused]).toEqual([1, false]);
+    expect(opened[0]!.observed.find(({ startup_ms }) => startup_ms)).toMatchObject({ startup_ms: 700 });
+  });
+
   test('gets its settings back', () => {
     const { player, opened, attach } = setUp();
     const detach = attach();
