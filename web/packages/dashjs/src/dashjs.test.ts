@@ -141,6 +141,23 @@ describe('a player', () => {
     expect(await list).toMatchObject({ status: 200, unshared: true });
   });
 
+  test("has the origin's headers also where peers sent the rest of the segment: tokens are renewed in them", async () => {
+    const { player, opened, attach } = setUp();
+    attach();
+    const { response } = player.ask();
+    const part = opened[0]!.request!.origin(new AbortController().signal, () => {}, { first: 0, last: 99 });
+    FakeLoader.made.at(-1)!.answer(206, 100, { 'common-access-token': 'next' });
+    await part;
+    opened[0]!.resolve({ data: new ArrayBuffer(1_000), source: 'peer', bytes: bytes(100, 900) });
+    await settle();
+    expect(response).toMatchObject({ status: 200, headers: { 'common-access-token': 'next' } });
+    expect(response.data!.byteLength).toBe(1_000);
+    const { response: byPeers } = player.ask();
+    opened[0]!.resolve({ data: new ArrayBuffer(1_000), source: 'peer', bytes: bytes(0, 1_000) });
+    await settle();
+    expect(byPeers.headers).toEqual({});
+  });
+
   test('times what the origin sends by its rate after the first look, which finds bytes already', async () => {
     const { clock, player, opened, attach } = setUp();
     attach();

@@ -221,7 +221,8 @@ function share(
       // The traces until then are none.
       customData.request.traces?.splice(0);
       sample(data.byteLength, ms, customData.onprogress);
-      end({ url: request.url, status: 200, headers: {}, ...pure?.response, data });
+      // Headers of a part, too: the origin may renew the viewer's token in them.
+      end({ url: request.url, status: 200, ...pure?.response, headers: last?.response.headers ?? {}, data });
       if (!pure) age(player, customData.request);
     },
     (failed: CommonResponse) => {

@@ -171,6 +171,24 @@ describe('the plug-in', () => {
     await promise;
   });
 
+  test('a token that the origin renews is kept, also where peers sent the rest of the segment', async () => {
+    const { load, asked, playback, origin } = await setUp();
+    const { promise } = load();
+    await asked();
+    const { next } = origin.hold();
+    const part = playback.request!.origin(new AbortController().signal, () => {}, { first: 0, last: 9 });
+    (await next).answer.writeHead(206, { 'CTA-Common-Access-Token': 'renewed' }).end(Buffer.alloc(10));
+    await part;
+    playback.resolve({ data: new ArrayBuffer(20), source: 'peer', bytes: bytes(10, 10) });
+    await promise;
+    playback.request = undefined;
+    const second = load();
+    await asked();
+    playback.fromOrigin();
+    await second.promise;
+    expect(origin.asked.at(-1)!.headers).toMatchObject({ 'cta-common-access-token': 'renewed' });
+  });
+
   test('an error of the origin reaches Shaka as it came', async () => {
     const { load, asked, playback, origin } = await setUp();
     const { next } = origin.hold();

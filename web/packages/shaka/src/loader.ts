@@ -170,7 +170,8 @@ function share(
       originalUri: uri,
       data,
       status: pure?.status ?? 200,
-      headers: pure?.headers ?? {},
+      // Of a part, too: the origin may renew the viewer's token in them.
+      headers: response?.headers ?? {},
       originalRequest: request,
       ...timing(data.byteLength, pure && !crowded ? ms : undefined, playback.capacity()),
     };
