@@ -133,8 +133,6 @@ describe('attaching', () => {
     player.media = media;
     attachVideojs(leeway, videojs, player);
     player.src(manifest);
-    // The first rendition is no change, and VHS does not call it one.
-    player.say('mediachange');
     clock.time += 700;
     media.paused = false;
     media.fire('play', 'playing');
@@ -144,7 +142,31 @@ describe('attaching', () => {
     opened[0]!.onCollect!();
     const sum = (name: 'startup_ms' | 'played_ms' | 'played_bits' | 'switches') =>
       opened[0]!.observed.reduce((all, delta) => all + (delta[name] ?? 0), 0);
-    expect([sum('startup_ms'), sum('played_ms'), sum('played_bits'), sum('switches')]).toEqual([700, 1_000, 1.5e6, 1]);
+    expect([sum('startup_ms'), sum('played_ms'), sum('played_bits'), sum('switches')]).toEqual([700, 1_000, 1.5e6, 0]);
+  });
+
+  test('counts bits and switches of the picture on the screen, not of what VHS fetches meanwhile', () => {
+    const { leeway, videojs, clock, player, opened } = setUp();
+    const media = new FakeMedia();
+    player.media = media;
+    attachVideojs(leeway, videojs, player);
+    // Its loader is at a rendition of 1.5 Mbit/s.
+    player.src(manifest);
+    player.cues.push({ startTime: 4, endTime: 8, value: { bandwidth: 1_500_000 } });
+    player.cues.push({ startTime: 0, endTime: 4, value: { bandwidth: 500_000 } });
+    media.fire('playing');
+    const seen: [switches: number, bits: number][] = [];
+    for (const time of [1, 2, 3, 4, 5, 9]) {
+      clock.time += 1_000;
+      media.currentTime = time;
+      media.fire('timeupdate');
+      opened[0]!.onCollect!();
+      const { switches = 0, played_bits = 0 } = opened[0]!.observed.at(-1)!;
+      seen.push([switches, played_bits]);
+    }
+    const low: (typeof seen)[number] = [0, 500_000];
+    // Where there is no cue it is what it was. The last step is a seek.
+    expect(seen).toEqual([low, low, low, [1, 1_500_000], [0, 1_500_000], [0, 0]]);
   });
 
   test('a mistake says how it goes', () => {

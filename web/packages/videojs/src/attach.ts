@@ -2,7 +2,7 @@
 
 import { type Leeway, observePlayback, type Playback } from '@leeway/core';
 import { type Asked, createXhr } from './loader.ts';
-import { bitrateShown, placeOf } from './position.ts';
+import { bitrateAt, placeOf } from './position.ts';
 import {
   isVideojs,
   type PlayerLike,
@@ -104,10 +104,19 @@ function attachPlayer(leeway: Leeway, videojs: VideojsLike, player: PlayerLike, 
   let vhs: VhsHandler | undefined;
   let playback: Playback | undefined;
   let unwrap: (() => void) | undefined;
+  let media: HTMLMediaElement | null = null;
+  /** Bits per second of the picture on the screen; 0: VHS has told of none yet. */
+  let shown = 0;
   const caught = (where: string, error: unknown) => leeway.caught(`video.js ${where}`, error);
   const observer = observePlayback({
     clock: leeway.clock,
-    bitrate: () => bitrateShown(vhs),
+    bitrate(): number {
+      const now = (vhs && media && bitrateAt(vhs, media.currentTime)) || shown;
+      // VHS says which rendition it fetches from now on, and has others in the buffer until then.
+      if (now !== shown) observer.switched();
+      shown = now;
+      return shown || (vhs?.playlists?.media()?.attributes?.BANDWIDTH ?? 0);
+    },
     paused: (paused) => playback?.setPaused(paused),
     started: () => playback?.onCollect?.(),
     caught,
@@ -126,13 +135,12 @@ function attachPlayer(leeway: Leeway, videojs: VideojsLike, player: PlayerLike, 
     close();
     if (!found || !/mpegurl/i.test(found.source_.type ?? '')) return;
     vhs = found;
-    const media = tech.el() as HTMLMediaElement | null;
+    media = tech.el() as HTMLMediaElement | null;
+    shown = 0;
     const opened = leeway.open(new URL(found.source_.src, document.baseURI).href, options);
     playback = opened;
     opened.onCollect = () => opened.observe(observer.take());
     observer.begin();
-    // VHS tells of changes alone, so the first rendition is told here.
-    observer.switched();
     if (media) observer.attach(media);
     const { options_: settings } = found;
     const { useNetworkInformationApi: before = true } = settings;
@@ -153,7 +161,6 @@ function attachPlayer(leeway: Leeway, videojs: VideojsLike, player: PlayerLike, 
     // VHS says it when it takes a source, before it asks for anything.
     'xhr-hooks-ready': look,
     loadstart: look,
-    mediachange: observer.switched,
     dispose: () => detach(),
   };
   for (const [event, f] of Object.entries(listeners)) {

@@ -57,6 +57,11 @@ export function upcomingOf({ playlist, mediaIndex, startOfSegment, duration }: V
   });
 }
 
-/** Bits per second of the rendition on screen; 0 unknown. */
-export const bitrateShown = (vhs: VhsHandler | undefined): number =>
-  vhs?.playlists?.media()?.attributes?.BANDWIDTH ?? 0;
+/**
+ * Bits per second of the rendition at a moment of the buffer; 0 unknown. Of the cues it does not read which are active: Video.js takes a
+ * change that was seen there for told, and a page would hear of none.
+ */
+export function bitrateAt({ playlistController_: controller }: VhsHandler, seconds: number): number {
+  const cues = Array.from(controller?.segmentMetadataTrack_?.cues ?? []);
+  return cues.find(({ startTime, endTime }) => startTime <= seconds && seconds < endTime)?.value?.bandwidth ?? 0;
+}

@@ -6,6 +6,7 @@
 import type {
   PlayerLike,
   ProgressLike,
+  VhsCue,
   VhsHandler,
   VhsPending,
   VhsPlaylist,
@@ -136,6 +137,8 @@ export const pendingOf = (playlist: VhsPlaylist, mediaIndex: number): VhsPending
 export class FakePlayer implements PlayerLike {
   readonly listeners = new Map<string, Set<() => void>>();
   media: unknown = null;
+  /** Of the segments in the buffer. */
+  cues: VhsCue[] = [];
   vhs: (VhsHandler & { xhr: VhsXhr }) | undefined;
 
   constructor(private readonly videojs: VideojsLike) {}
@@ -164,6 +167,7 @@ export class FakePlayer implements PlayerLike {
       playlistController_: {
         mainSegmentLoader_: { pendingSegment_: pendingOf(playlist, 5) },
         audioSegmentLoader_: { pendingSegment_: null },
+        segmentMetadataTrack_: { cues: this.cues },
       },
     };
     this.say('xhr-hooks-ready');

@@ -84,6 +84,13 @@ export interface VhsLoader {
   pendingSegment_: VhsPending | null;
 }
 
+/** Of a segment in the buffer; seconds, on the player's timeline. */
+export interface VhsCue {
+  startTime: number;
+  endTime: number;
+  value?: { bandwidth?: number };
+}
+
 /** VHS for one source of a player. */
 export interface VhsHandler {
   xhr: VhsXhr;
@@ -92,7 +99,12 @@ export interface VhsHandler {
   readonly source_: { src: string; type?: string };
   readonly options_: { useNetworkInformationApi?: boolean };
   readonly playlists?: { main?: { playlists: unknown[] }; media(): VhsPlaylist | undefined };
-  readonly playlistController_?: { mainSegmentLoader_: VhsLoader; audioSegmentLoader_: VhsLoader };
+  readonly playlistController_?: {
+    mainSegmentLoader_: VhsLoader;
+    audioSegmentLoader_: VhsLoader;
+    /** Has a cue for each segment in the buffer. */
+    segmentMetadataTrack_?: { cues: ArrayLike<VhsCue> | null };
+  };
 }
 
 interface Tech {
