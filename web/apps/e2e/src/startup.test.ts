@@ -38,7 +38,7 @@ async function firstSegment(viewer: Viewer): Promise<string> {
   return `${level}: first byte after ${took?.[0]} ms, last ${took?.[1]} ms later`;
 }
 
-/** Where the time until the first picture goes: requests by the browser's own account, ms since the page was asked for. */
+/** Where the time until the first picture goes: requests by the browser's own account, ms since the page was asked for; -1: none. */
 function marks(viewer: Viewer): Promise<Record<string, number>> {
   return viewer.page.evaluate(() => {
     const all = performance.getEntriesByType('resource') as PerformanceResourceTiming[];
@@ -49,6 +49,9 @@ function marks(viewer: Viewer): Promise<Record<string, number>> {
       manifest: manifest?.startTime ?? -1,
       asked: segment?.startTime ?? -1,
       came: segment?.responseEnd ?? -1,
+      adapter: first(/-(shaka|dashjs|videojs)\.js/)?.responseEnd ?? -1,
+      // Links follow it. Both take the page's thread, so neither is to come before the picture.
+      engine: first(/-engine\.js/)?.startTime ?? -1,
     };
   });
 }
