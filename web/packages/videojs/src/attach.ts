@@ -142,19 +142,19 @@ function attachPlayer(leeway: Leeway, videojs: VideojsLike, player: PlayerLike, 
     opened.onCollect = () => opened.observe(observer.take());
     observer.begin();
     if (media) observer.attach(media);
-    const { options_: settings } = found;
-    const { useNetworkInformationApi: before = true } = settings;
-    // Until then VHS chooses as without the library, its first rendition above all.
-    const ownSamples = () => {
-      settings.useNetworkInformationApi = false;
+    const { useNetworkInformationApi: before = true } = found.options_;
+    // VHS has others as it takes the source, and whenever a page sets one.
+    const useBrowser = (on: boolean) => {
+      found.options_.useNetworkInformationApi = on;
     };
     const restore = wrap(found, (asked) => {
       const place = placeOf(found, asked);
-      return place && { vhs: found, media, place, playback: opened, ownSamples, caught };
+      // Until then VHS chooses as without the library, its first rendition above all.
+      return place && { vhs: found, media, place, playback: opened, ownSamples: () => useBrowser(false), caught };
     });
     unwrap = () => {
       restore();
-      settings.useNetworkInformationApi = before;
+      useBrowser(before);
     };
   };
   const listeners: Record<string, () => void> = {

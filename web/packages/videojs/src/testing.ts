@@ -171,6 +171,8 @@ export class FakePlayer implements PlayerLike {
       },
     };
     this.say('xhr-hooks-ready');
+    // Then it takes the source, with options of its own for it.
+    this.vhs.options_ = { ...this.vhs.options_ };
     return xhr;
   }
 }

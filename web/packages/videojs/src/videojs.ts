@@ -97,7 +97,8 @@ export interface VhsHandler {
   /** Bits per second. */
   bandwidth: number;
   readonly source_: { src: string; type?: string };
-  readonly options_: { useNetworkInformationApi?: boolean };
+  /** Another object after each change. */
+  options_: { useNetworkInformationApi?: boolean };
   readonly playlists?: { main?: { playlists: unknown[] }; media(): VhsPlaylist | undefined };
   readonly playlistController_?: {
     mainSegmentLoader_: VhsLoader;
