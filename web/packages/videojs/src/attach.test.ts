@@ -29,6 +29,7 @@ describe('attaching', () => {
     expect(attachVideojs(leeway, videojs, player)).toBe(detach);
     const first = player.src(manifest);
     player.say('loadstart');
+    expect(opened).toHaveLength(1);
     const second = player.src('../b/m.m3u8');
     expect(opened.map((one) => one.manifest)).toEqual([manifest, 'https://page.example.com/b/m.m3u8']);
     expect(opened[0]!.closed).toBe(true);

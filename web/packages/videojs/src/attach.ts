@@ -158,8 +158,7 @@ function attachPlayer(leeway: Leeway, videojs: VideojsLike, player: PlayerLike, 
     };
   };
   const listeners: Record<string, () => void> = {
-    // VHS says it when it takes a source, before it asks for anything.
-    'xhr-hooks-ready': look,
+    // Behind VHS's request for the playlist: a title that is made and joined takes the page's thread. VHS asks for no segment before that.
     loadstart: look,
     dispose: () => detach(),
   };

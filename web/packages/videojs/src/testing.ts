@@ -171,8 +171,9 @@ export class FakePlayer implements PlayerLike {
       },
     };
     this.say('xhr-hooks-ready');
-    // Then it takes the source, with options of its own for it.
+    // Then it takes the source, with options of its own for it, and has the element load.
     this.vhs.options_ = { ...this.vhs.options_ };
+    this.say('loadstart');
     return xhr;
   }
 }
