@@ -88,13 +88,13 @@ export class Stream implements State {
     if (!this.shelf.near(turn)) return;
     let p = this.shelf.part(turn);
     const c = p.content;
-    if (c && (c.segment !== id || (length > 0 && c.length !== length))) {
+    if (c && (c.segment !== id || (length && c.length !== length))) {
       this.contradicted(p);
       p = this.shelf.part(turn);
     }
     p.named = id;
     // Of a longer one nothing is held, whatever the playlist says.
-    if (p.length === 0 && length > 0 && length <= maxPart) size(p, length);
+    if (p.length === 0 && length <= maxPart) size(p, length);
     claims(this, turn, passes);
     look(this, now);
   }

@@ -209,8 +209,17 @@ export const createStreams: CreateStreams = (shared, host) => {
       let f!: Followed;
       during((now) => {
         const stream = node.follow(now, id, { slots, part });
-        const rest = { lost: 0, sources: new Map(), differs: new Set<number>(), checking: Promise.resolve() };
-        f = { track, url, id, slots, stream, ...rest };
+        f = {
+          track,
+          url,
+          id,
+          slots,
+          stream,
+          lost: 0,
+          sources: new Map(),
+          differs: new Set(),
+          checking: Promise.resolve(),
+        };
         tracks.set(track, f);
       });
       return f;
