@@ -20,12 +20,9 @@ func (ix *index) loadFile(ctx context.Context) error {
 		return fmt.Errorf("the length of the file is not known: %w", err)
 	}
 	name := segment.WholeName(ix.manifest)
-	ix.take(ix.manifest, &playlist.Listed{Segments: []playlist.Entry{{Name: name, Path: ix.manifest}}}, ix.catalog.now())
-	if length > segment.MaxLength {
-		ix.divide(ix.lookup(segment.NewID(ix.site.name, name)), length)
+	err = ix.takeIn(ix.manifest, &playlist.Listed{Segments: []playlist.Entry{{Name: name, Path: ix.manifest}}})
+	if err == nil && length > segment.MaxLength {
+		ix.tooLarge(ix.lookup(segment.NewID(ix.site.name, name)), length)
 	}
-	if !ix.catalog.weigh(ix) {
-		return ix.overweight()
-	}
-	return nil
+	return err
 }

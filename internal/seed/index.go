@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
@@ -29,6 +28,7 @@ const (
 // index is what the playlists of one manifest list, for all titles that the manifest is of. It loads them as long as it is kept.
 type index struct {
 	*listings
+	*rounds
 	signed   signedLists
 	catalog  *catalog
 	site     *siteState
@@ -36,11 +36,6 @@ type index struct {
 	ctx      context.Context // ends when the index is dropped
 	cancel   context.CancelFunc
 	kick     chan struct{} // a segment was asked for that is not listed
-
-	mu     sync.Mutex
-	loads  uint64        // guarded by mu: rounds of loading that have ended
-	failed error         // guarded by mu: of the last round
-	loaded chan struct{} // guarded by mu: closed when the next round has ended
 }
 
 // unpaidError is a playlist that was not loaded because the parties that want it have no budget left for it.
@@ -49,22 +44,18 @@ type unpaidError struct{ scope string }
 func (e *unpaidError) Error() string { return "the budget of playlist loads is spent: " + e.scope }
 
 func newIndex(ctx context.Context, c *catalog, site *siteState, manifest string) *index {
-	ix := &index{listings: newListings(site.name), signed: signedLists{of: map[string]*signedList{}}, catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1), loaded: make(chan struct{})}
+	ix := &index{
+		listings: newListings(site.name), rounds: newRounds(manifest), signed: signedLists{of: map[string]*signedList{}},
+		catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1),
+	}
 	ix.key = site.rules.KeyOfPath
 	ix.ctx, ix.cancel = context.WithCancel(ctx)
 	return ix
 }
 
-// round returns how many rounds of loading have ended, what is closed when the next one has, and how the last one failed.
-func (ix *index) round() (loads uint64, loaded <-chan struct{}, failed error) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return ix.loads, ix.loaded, ix.failed
-}
-
 // find looks a segment up, and once more when the playlists have been loaded again.
 func (ix *index) find(ctx context.Context, id segment.ID) *ref {
-	loads, loaded, _ := ix.round() // before it is looked: a round may end in between
+	loads, _, _ := ix.round() // before it is looked: a round may end in between
 	if r := ix.lookup(id); r != nil {
 		return r
 	}
@@ -77,35 +68,36 @@ func (ix *index) find(ctx context.Context, id segment.ID) *ref {
 			return nil // a playlist with an end changes seldom; the next request finds it reloaded
 		}
 	}
-	ix.wait(ctx, loaded)
+	ix.wait(ctx, func(now uint64) bool { return now > loads || ix.lookup(id) != nil })
 	return ix.lookup(id)
 }
 
-// wait waits for the end of a round of loading, for as long as a viewer does.
-func (ix *index) wait(ctx context.Context, loaded <-chan struct{}) {
+// wait waits until over, which is asked again after each load, and told how many rounds have ended. It waits for as long as a viewer does.
+func (ix *index) wait(ctx context.Context, over func(loads uint64) bool) {
 	timer := time.NewTimer(firstLoad)
 	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-ix.ctx.Done():
-	case <-timer.C:
-	case <-loaded:
+	for {
+		loads, changed, _ := ix.round() // before it is asked: a load may end in between
+		if over(loads) {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ix.ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-changed:
+		}
 	}
 }
 
 // await waits for the playlists, for as long as a viewer would, and says whether there is anything in them.
 func (ix *index) await(ctx context.Context) bool {
-	if loads, loaded, _ := ix.round(); loads == 0 {
-		ix.wait(ctx, loaded)
-	}
+	ix.wait(ctx, func(loads uint64) bool { return loads > 0 })
 	any, _ := ix.holds()
 	return any
-}
-
-// isFirst says whether no round of loading has ended yet.
-func (ix *index) isFirst() bool {
-	loads, _, _ := ix.round()
-	return loads == 0
 }
 
 // isRead says whether the playlists have been had.
@@ -141,7 +133,10 @@ func (ix *index) follow() {
 	failures := 0
 	for ix.ctx.Err() == nil {
 		started := ix.catalog.now()
-		wait, least, err := ix.load(ix.ctx)
+		wait, least, err := ix.load(started)
+		if err != nil {
+			started = ix.catalog.now() // the pause is from the end on
+		}
 		var unpaid *unpaidError
 		switch {
 		case errors.As(err, &unpaid):
@@ -165,22 +160,12 @@ func (ix *index) follow() {
 	}
 }
 
-// ends notes that a round of loading has ended.
-func (ix *index) ends(err error) {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	ix.failed = err
-	ix.loads++
-	close(ix.loaded)
-	ix.loaded = make(chan struct{})
-}
-
-// pause waits until the next reload is due (0: none is), or until a segment is asked for that is not listed, and the least time
-// between two reloads is over. What is not wanted any more is not reloaded.
+// pause waits until the next reload is due, so long after the last one has started (0: none is), or until a segment is asked for that
+// is not listed, and the least time between two reloads is over. What is not wanted any more is not reloaded.
 func (ix *index) pause(started time.Time, wait, least time.Duration) {
 	var due <-chan time.Time
 	if wait > 0 {
-		timer := time.NewTimer(wait)
+		timer := time.NewTimer(wait - ix.catalog.now().Sub(started))
 		defer timer.Stop()
 		due = timer.C
 	}
@@ -203,87 +188,79 @@ func (ix *index) pause(started time.Time, wait, least time.Duration) {
 	}
 }
 
-// load fetches the manifest and what it names. It returns when to load again, 0 when nothing will change, and the
-// least time before.
-func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error) {
-	if ix.site.rules.IsFile(ix.manifest) {
-		return 0, reloadVOD, ix.loadFile(ctx)
+// loadOne loads a playlist, takes in what it lists, and notes when to load it again, 0 when it will not change, and whether something that
+// it points to could not be had.
+func (ix *index) loadOne(one *followed) (target time.Duration, partly bool, err error) {
+	defer func() { ix.came(one, target, partly, err) }()
+	isManifest := one.path == ix.manifest
+	if isManifest && ix.site.rules.IsFile(ix.manifest) {
+		return 0, false, ix.loadFile(ix.ctx)
 	}
-	m, r, path, err := ix.fetchPlaylist(ctx, ix.manifest, nil)
-	if err != nil {
-		return 0, 0, err
+	var imports playlist.Variables // the manifest has none
+	if !isManifest {
+		imports = ix.imports()
 	}
-	least = reloadVOD
-	note := func(r *playlist.Listed) {
-		if r.Live {
-			d := max(r.Target, reloadLive)
-			if wait == 0 || d < wait {
-				wait = d
-			}
-			least = reloadLive
+	m, r, at, err := ix.fetchPlaylist(ix.ctx, one.path, imports, one.within())
+	switch {
+	case err != nil:
+		return 0, false, err
+	case r != nil:
+		if isManifest {
+			ix.names(nil)
 		}
-	}
-	if r != nil {
-		ix.take(path, r, ix.catalog.now())
-		note(r)
-		return wait, least, nil
+		return paceOf(r), false, ix.takeIn(at, r)
+	case !isManifest:
+		return 0, false, fmt.Errorf("playlist %s is a master playlist within one", one.path)
 	}
 	ix.setMaster(m.Bitrate, m.Variables)
-	errs, err := ix.represented(ctx, m, note)
-	if err != nil {
-		return 0, 0, err
+	ix.names(m.Paths)
+	target, errs, err := ix.represented(m)
+	if err == nil && len(errs) > 0 && len(errs) >= len(m.Representations) {
+		err = errors.Join(errs...)
 	}
-	for _, p := range m.Paths {
-		_, r, path, err := ix.fetchPlaylist(ctx, p, m.Variables)
-		if err == nil && r == nil {
-			err = fmt.Errorf("playlist %s is a master playlist within one", p)
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		ix.take(path, r, ix.catalog.now())
-		if !ix.catalog.weigh(ix) {
-			return 0, 0, ix.overweight()
-		}
-		note(r)
+	return target, len(errs) > 0, err
+}
+
+// paceOf is when a playlist is loaded again; 0: it has an end.
+func paceOf(r *playlist.Listed) time.Duration {
+	if !r.Live {
+		return 0
 	}
-	if len(errs) > 0 && len(errs) >= len(m.Paths)+len(m.Representations) {
-		return 0, 0, errors.Join(errs...)
+	return max(r.Target, reloadLive)
+}
+
+func (ix *index) takeIn(path string, r *playlist.Listed) error {
+	ix.take(path, r, ix.catalog.now())
+	if !ix.catalog.weigh(ix) {
+		return fmt.Errorf("the playlists of %s list more segments than there is memory for (seed.index_bytes)", ix.manifest)
 	}
-	if len(errs) > 0 && wait == 0 {
-		wait = retryAtMost // one rendition is missing: the others are served meanwhile
-	}
-	return wait, least, nil
+	return nil
 }
 
 // represented takes in the representations of an MPD. errs are of the segment indexes that could not be had.
-func (ix *index) represented(ctx context.Context, m *playlist.Renditions, note func(*playlist.Listed)) (errs []error, err error) {
+func (ix *index) represented(m *playlist.Renditions) (target time.Duration, errs []error, err error) {
 	var unpaid *unpaidError
 	for _, rep := range m.Representations {
 		for _, x := range rep.Indexes {
 			if unpaid != nil {
 				continue // the others would go the same way
 			}
-			if err := ix.fetchIndex(ctx, rep, x); err != nil {
+			if err := ix.fetchIndex(ix.ctx, rep, x); err != nil {
 				errs = append(errs, err)
 				errors.As(err, &unpaid)
 			}
 		}
-		ix.take(rep.Name, &rep.Listed, ix.catalog.now())
-		if !ix.catalog.weigh(ix) {
-			return nil, ix.overweight()
+		if err := ix.takeIn(rep.Name, &rep.Listed); err != nil {
+			return 0, nil, err
 		}
-		note(&rep.Listed)
+		if d := paceOf(&rep.Listed); d > 0 && (target == 0 || d < target) {
+			target = d
+		}
 	}
 	if m.Refused != nil && ix.isFirst() {
 		ix.catalog.log.Warn("some representations are not certified", "site", ix.site.name, "manifest", ix.manifest, "error", m.Refused)
 	}
-	return errs, nil
-}
-
-func (ix *index) overweight() error {
-	return fmt.Errorf("the playlists of %s list more segments than there is memory for (seed.index_bytes)", ix.manifest)
+	return target, errs, nil
 }
 
 // fetchIndex loads the ranges that the segment index of a representation names, when it is paid for like a playlist.
@@ -293,7 +270,9 @@ func (ix *index) fetchIndex(ctx context.Context, rep *playlist.Representation, x
 }
 
 // weight is what the index takes in memory.
-func (ix *index) weight() int64 { return ix.listings.weight() + ix.signed.weight() }
+func (ix *index) weight() int64 {
+	return ix.listings.weight() + ix.rounds.weight() + ix.signed.weight()
+}
 
 // paid fetches what is charged as a playlist is, and holds a place of the site's until read, which parses it, has returned.
 func (ix *index) paid(ctx context.Context, f Fetch, within time.Duration, read func(*Fetched) error) error {
@@ -322,10 +301,10 @@ func (ix *index) paid(ctx context.Context, f Fetch, within time.Duration, read f
 }
 
 // fetchPlaylist loads one playlist, when it is paid for. What was parsed is counted before its place is free.
-func (ix *index) fetchPlaylist(ctx context.Context, path string, imports playlist.Variables) (m *playlist.Renditions, r *playlist.Listed, at string, err error) {
+func (ix *index) fetchPlaylist(ctx context.Context, path string, imports playlist.Variables, within time.Duration) (m *playlist.Renditions, r *playlist.Listed, at string, err error) {
 	at = path
 	parsed := false
-	err = ix.paid(ctx, Fetch{Path: path, MaxBytes: playlist.MaxBytes}, fetchTimeout, func(got *Fetched) (err error) {
+	err = ix.paid(ctx, Fetch{Path: path, MaxBytes: playlist.MaxBytes}, within, func(got *Fetched) (err error) {
 		if got.Path != "" {
 			at = got.Path // what a redirect led to is what references are relative to
 		}

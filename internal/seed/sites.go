@@ -14,6 +14,8 @@ const (
 	originConns = 16 // concurrent requests to one site's origin
 	// maxReading is how many playlists and lists of a site are in memory as bytes: they are fetched sooner than they are parsed.
 	maxReading = 8
+	// maxSlow is how many of these places what timed out when it was last loaded may have: it has its place until it times out again.
+	maxSlow = maxReading / 2
 )
 
 // siteState is a site with its budget and the bound on its origin's load.
@@ -24,6 +26,7 @@ type siteState struct {
 	scope    *scope
 	conns    chan struct{}
 	reading  chan struct{}
+	slow     chan struct{}
 	followed *streamPlaces
 	sink     metric.Sink
 	// packagers are the keys of the site's packagers; nil: it has none, and its playlists have no lists.
@@ -47,7 +50,7 @@ func newSiteState(c Site, sink metric.Sink) *siteState {
 	name := c.Site.Name()
 	return &siteState{
 		rules: c.Site, origin: c.Origin, name: name, scope: newScope("site", c.Rate, c.BytesDaily), conns: make(chan struct{}, originConns),
-		reading: make(chan struct{}, maxReading), followed: newStreamPlaces(maxFollowed), sink: sink,
+		reading: make(chan struct{}, maxReading), slow: make(chan struct{}, maxSlow), followed: newStreamPlaces(maxFollowed), sink: sink,
 	}
 }
 
