@@ -281,7 +281,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       title: explicit,
       file,
       session,
-      owned: (swarm) => [...titles.values()].some((title) => title.owns(swarm)),
+      owned: (...swarm) => [...titles.values()].some((title) => title.owns(...swarm)),
       credit,
       events,
       script,

@@ -208,6 +208,35 @@ describe('consent and stop', () => {
     leeway.stop();
   });
 
+  test('a swarm is left whose join was answered when the title was closed', async () => {
+    const { leeway, enter, joined, sent } = setUp();
+    leeway.start();
+    const first = leeway.open(manifest);
+    await enter();
+    first.close();
+    expect(sent('leave')).toEqual([]);
+    await joined();
+    expect(sent('leave')).toEqual([{ type: 'leave', swarm }]);
+    leeway.stop();
+  });
+
+  test('it is not left under a title that has been opened again, and has not been answered', async () => {
+    const { leeway, enter, joined, clock, sent } = setUp();
+    leeway.start();
+    const first = leeway.open(manifest);
+    await enter();
+    first.close();
+    const second = leeway.open(manifest);
+    await clock.advance(1_000);
+    expect(sent('join')).toHaveLength(2);
+    await joined();
+    expect(sent('leave')).toEqual([]);
+    await joined();
+    second.close();
+    expect(sent('leave')).toEqual([{ type: 'leave', swarm }]);
+    leeway.stop();
+  });
+
   test('a listener that throws is a notice, not an error of the page', async () => {
     const { leeway, enter, codes } = setUp();
     leeway.on('state', () => {

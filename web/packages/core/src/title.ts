@@ -9,7 +9,7 @@ import type { Handle, TitleSnapshot } from './playback.ts';
 import type { Reason } from './ports.ts';
 import type { RangeMessage, RevocationMessage, Welcome } from './session/messages.ts';
 import { createLoading } from './title/loading.ts';
-import { createMembership } from './title/membership.ts';
+import { createMembership, type Membership } from './title/membership.ts';
 import type { TitleOptions } from './title/options.ts';
 import { createReport } from './title/report.ts';
 import { createLine } from './transfer/line.ts';
@@ -27,7 +27,7 @@ export interface Title extends PlayedTitle {
   lost(): void;
   /** No session will come. */
   refused(reason: Reason): void;
-  owns(swarm: string): boolean;
+  owns: Membership['owns'];
   /** The tracker changed something that `welcome` had said. `revoked` comes on top of what is revoked already. */
   amend(welcome: Welcome, revoked: RevocationMessage[]): void;
   /** Links close while a paused picture is hidden, and come back afterwards. `atOnce`: there is no time for a farewell. */
@@ -108,7 +108,7 @@ export function createTitle(o: TitleOptions): Title {
       if (delta.startup_ms !== undefined) member.pictured();
     },
     collect,
-    owns: (swarm) => member.swarm() === swarm,
+    owns: member.owns,
     sendStats,
     stop() {
       if (closed) return;

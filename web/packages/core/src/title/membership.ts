@@ -36,6 +36,8 @@ export interface Membership {
   /** Why peer delivery is off, while it is. */
   off(): Reason | null;
   swarm(): string | undefined;
+  /** Whether it is in a swarm, or has asked to join it by its name. */
+  owns(swarm: string, name?: string): boolean;
   /** Whether a session, or the join, is on its way for the first time. */
   mayStart(): boolean;
   /** Whether the engine is about to come, and a seed with it. */
@@ -92,6 +94,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let fills = false;
   /** Counts joins: the answer to an old one is dropped. */
   let joining = 0;
+  /** Joins without an answer. */
+  let asking = 0;
   let joinedAt = 0;
 
   const delivery = createDelivery({
@@ -254,16 +258,20 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       if (attempt === 1) offers = links.ready(await wanted());
       if (!current()) return;
     }
+    asking++;
     try {
-      const answer = await session.join({
-        title: naming!.name,
-        manifest: naming!.path,
-        role: role(),
-        want: links.want + offers.length,
-        range: host.range(),
-        offers,
-      });
+      const answer = await session
+        .join({
+          title: naming!.name,
+          manifest: naming!.path,
+          role: role(),
+          want: links.want + offers.length,
+          range: host.range(),
+          offers,
+        })
+        .finally(() => asking--);
       if (current()) joined(answer);
+      else leaveSwarm(answer.swarm); // it was closed meanwhile
     } catch (error) {
       const { code, message, hint, retry_after_ms = 0 } = error as Refusal;
       if (!current() || code === 'lost') return;
@@ -286,11 +294,15 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     events.emit('joined', { manifest, title: naming!.name, swarm: idToHex(swarm), viewers, seeds });
   };
 
+  /** The page is in it once, for all its titles that have the name. */
+  const leaveSwarm = (left: string, atOnce?: boolean) => {
+    if (!o.owned(left, naming!.name)) session.send({ type: 'leave', swarm: left }, atOnce);
+  };
+
   const leave = (atOnce?: boolean) => {
     const left = swarm;
     swarm = undefined;
-    // The page is in it once, for all its titles that have the name.
-    if (left && !o.owned(left)) session.send({ type: 'leave', swarm: left }, atOnce);
+    if (left) leaveSwarm(left, atOnce);
     updates.stop();
     joining++;
   };
@@ -300,6 +312,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     engine: () => engine,
     off: delivery.off,
     swarm: () => swarm,
+    owns: (of, name) => of === swarm || (asking > 0 && name === naming!.name),
     mayStart: () => !stopped && !delivery.off() && clock.now() - linkBy < lateMs,
     awaitsSeed: () => !!swarm && !delivery.off() && session.state === 'ready' && coming(),
     enter(message) {

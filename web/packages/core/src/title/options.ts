@@ -63,8 +63,8 @@ export interface TitleOptions {
   disk?: boolean;
   environment: Environment;
   session: TrackerSession;
-  /** Whether a title of the page is in a swarm. */
-  owned(swarm: string): boolean;
+  /** Whether a title of the page is in a swarm, or has asked to join it by its name. */
+  owned(swarm: string, name: string): boolean;
   /** How long requests may wait, in all titles of the session. */
   credit: Credit;
   rules(welcome: Welcome): SiteRules;
