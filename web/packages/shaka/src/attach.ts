@@ -95,14 +95,12 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
     },
     caught,
   });
-  let opening = 0;
   const close = () => {
-    leeway.clock.clearTimer(opening);
     playback?.close();
     playback = undefined;
   };
   /** Seeds read HLS and DASH; what they do not read is not shared. */
-  const open = guarded(() => {
+  const open = () => {
     const asset = player.getAssetUri();
     if (!asset || !/HLS|DASH/.test(player.getManifestType()!)) return;
     // As the page gave it: relative to the page, it may be.
@@ -112,11 +110,6 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
     playback = leeway.open(href, options);
     const opened = playback;
     opened.onCollect = () => opened.observe(observer.take());
-  }, caught);
-  /** Behind what Shaka asks for next: a title that is made and joined takes the page's thread, and the first picture waits for that. */
-  const opens = () => {
-    leeway.clock.clearTimer(opening);
-    opening = leeway.clock.setTimer(open, 0);
   };
   const watch = () => {
     const media = player.getMediaElement();
@@ -129,8 +122,8 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
       observer.begin();
       watch();
     },
-    manifestparsed: opens,
-    loaded: opens,
+    manifestparsed: open,
+    loaded: open,
     unloading() {
       observer.detach();
       close();
@@ -146,14 +139,9 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
     loads += change;
     tell();
   };
-  const current = () => {
-    // A segment that is asked for sooner. An engine of a preload keeps filters that the player has let go of.
-    if (!playback && attached.get(player) === detach) open();
-    return playback;
-  };
   const filter: RequestFilter = (_type, request, context) => {
     const segment = ours(context);
-    if (segment) asks.set(request, { player, context: segment, playback: current, moved, caught });
+    if (segment) asks.set(request, { player, context: segment, playback: () => playback, moved, caught });
   };
   const engine = player.getNetworkingEngine()!;
   engine.registerRequestFilter(filter);
