@@ -47,19 +47,11 @@ func newStation(t *testing.T) *station {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made, err := certificate.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := certificate.ParseKey(made)
-	if err != nil {
-		t.Fatal(err)
-	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := packaging.New(packaging.Settings{Site: rules, Key: key, Root: root, Path: "/live/", Parts: true, Now: time.Now})
+	p, err := packaging.New(packaging.Settings{Site: rules, Key: testkit.PackagerKey(t), Root: root, Path: "/live/", Parts: true, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"crypto/ecdsa"
 	"io"
 	"io/fs"
 	"net/http"
@@ -13,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/packaging"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // gated is an upload whose body ends when its gate is closed. begun is closed when it is read.
@@ -31,19 +30,6 @@ func (g *gated) Read(b []byte) (int, error) {
 	return g.Reader.Read(b)
 }
 
-func testKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	made, err := certificate.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := certificate.ParseKey(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
 // TestAPlaylistThatIsDeletedStaysSo: a packager that ends does not wait for the answer to its last playlist before it deletes that.
 func TestAPlaylistThatIsDeletedStaysSo(t *testing.T) {
 	for name, published := range map[string]bool{"the first version": false, "another version": true} {
@@ -57,7 +43,7 @@ func TestAPlaylistThatIsDeletedStaysSo(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer root.Close()
-			p, err := packaging.New(packaging.Settings{Site: rules, Key: testKey(t), Root: root, Path: "/live/", Now: time.Now})
+			p, err := packaging.New(packaging.Settings{Site: rules, Key: testkit.PackagerKey(t), Root: root, Path: "/live/", Now: time.Now})
 			if err != nil {
 				t.Fatal(err)
 			}

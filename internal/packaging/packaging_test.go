@@ -3,7 +3,6 @@ package packaging
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
@@ -44,7 +44,7 @@ func newPackager(t testing.TB, change func(*Settings)) *packager {
 		t.Fatal(err)
 	}
 	p, start := &packager{t: t, dir: dir}, time.Now()
-	s := Settings{Site: rules, Key: testKey(t), Root: root, Path: "/media/bbb/", Workers: 3, Now: func() time.Time { return start.Add(time.Duration(p.passed.Load())) }}
+	s := Settings{Site: rules, Key: testkit.PackagerKey(t), Root: root, Path: "/media/bbb/", Workers: 3, Now: func() time.Time { return start.Add(time.Duration(p.passed.Load())) }}
 	if change != nil {
 		change(&s)
 	}
@@ -52,19 +52,6 @@ func newPackager(t testing.TB, change func(*Settings)) *packager {
 		t.Fatal(err)
 	}
 	return p
-}
-
-func testKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
-	text, err := certificate.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := certificate.ParseKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
 }
 
 // put writes a file that is older than the clock by age.

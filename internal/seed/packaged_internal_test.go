@@ -8,6 +8,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // oneList is an origin that has one list of certificates.
@@ -18,14 +19,7 @@ func (o oneList) Get(context.Context, Fetch) (*Fetched, error) { return &Fetched
 // listOf is a list of so many segments.
 func listOf(t *testing.T, segments int) []byte {
 	t.Helper()
-	made, err := certificate.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := certificate.ParseKey(made)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := testkit.PackagerKey(t)
 	var entries [][]byte
 	for n := range segments {
 		data, now := []byte{byte(n)}, time.UnixMilli(1_790_000_000_000)

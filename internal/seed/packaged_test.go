@@ -27,14 +27,8 @@ type packager struct {
 
 func newPackager(t *testing.T) *packager {
 	t.Helper()
-	made, err := certificate.NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &packager{t: t}
-	if p.key, err = certificate.ParseKey(made); err != nil {
-		t.Fatal(err)
-	}
+	p := &packager{t: t, key: testkit.PackagerKey(t)}
+	var err error
 	if p.public, err = certificate.Public(p.key); err != nil {
 		t.Fatal(err)
 	}

@@ -16,15 +16,9 @@ import (
 // packagerKey is the public half of a new packager's key, and its ID.
 func packagerKey(t *testing.T) (text string, id certificate.KeyID) {
 	t.Helper()
-	made, err := certificate.NewKey()
+	key := testkit.PackagerKey(t)
+	text, err := certificate.Public(key)
 	if err != nil {
-		t.Fatal(err)
-	}
-	key, err := certificate.ParseKey(made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if text, err = certificate.Public(key); err != nil {
 		t.Fatal(err)
 	}
 	return text, certificate.KeyIDOf(&key.PublicKey)
