@@ -188,10 +188,9 @@ func (ix *index) pause(started time.Time, wait, least time.Duration) {
 	}
 }
 
-// loadOne loads a playlist, takes in what it lists, and notes when to load it again, 0 when it will not change, and whether something that
-// it points to could not be had.
+// loadOne loads a playlist and takes in what it lists. It returns when to load it again, 0 when it will not change, and whether something
+// that it points to could not be had.
 func (ix *index) loadOne(one *followed) (target time.Duration, partly bool, err error) {
-	defer func() { ix.came(one, target, partly, err) }()
 	isManifest := one.path == ix.manifest
 	if isManifest && ix.site.rules.IsFile(ix.manifest) {
 		return 0, false, ix.loadFile(ix.ctx)

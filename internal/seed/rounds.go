@@ -205,7 +205,7 @@ func (ix *index) load(started time.Time) (wait, least time.Duration, err error) 
 	for {
 		ready, open, full, changed := ix.next(begun)
 		for _, one := range ready {
-			ix.catalog.tasks.begin(func() { ix.loadOne(one) })
+			ix.catalog.tasks.begin(func() { ix.come(one) })
 		}
 		if wait, least = ix.pace(); !open {
 			break
@@ -230,6 +230,12 @@ func (ix *index) load(started time.Time) (wait, least time.Duration, err error) 
 	return wait, least, err
 }
 
+// come has one playlist come.
+func (ix *index) come(one *followed) {
+	target, partly, err := ix.loadOne(one)
+	ix.came(one, target, partly, err)
+}
+
 // retry loads what timed out before, beside the rounds and in the few places of the site for that, so that what hangs for long leaves
 // the others to what does not.
 func (ix *index) retry() {
@@ -245,7 +251,7 @@ func (ix *index) retry() {
 			case <-ix.ctx.Done():
 				return
 			}
-			ix.loadOne(one)
+			ix.come(one)
 			<-ix.site.slow
 		}
 	})
