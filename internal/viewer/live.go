@@ -75,7 +75,7 @@ func (v *live) came(l *rendition, list *mediaList, began time.Time) {
 }
 
 // anew says whether a playlist with lower numbers than the last one is of a packager that has begun anew, and not one that a cache has
-// kept: its clock has gone on, or, where there is none, it has nothing that is known.
+// kept: its clock has gone on, or, where there is none, it has no number that is known, or other segments under those that are.
 func (v *live) anew(l *rendition, list *mediaList) bool {
 	if v.last == nil || len(v.last.list) == 0 || len(list.entries) == 0 {
 		return false
