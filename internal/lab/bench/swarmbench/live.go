@@ -45,13 +45,12 @@ const (
 // settings of the servers.
 func (l *show) settings() []string {
 	if l.parts {
-		return []string{"LEEWAY_UP_LIVE=true", "LEEWAY_UP_LOW_LATENCY=true", "LEEWAY_UP_SEGMENT=" + l.segment.String()}
+		return []string{"LEEWAY_UP_LIVE=true", "LEEWAY_UP_LOW_LATENCY=true", "LEEWAY_UP_SEGMENT=" + l.segment.String(), "LEEWAY_UP_WINDOW=" + clockWindow.String()}
 	}
 	return []string{"LEEWAY_UP_REPLAY=true", "LEEWAY_UP_SEGMENT=" + l.segment.String()}
 }
 
-// clockWindow is how long a clock runs until its playlists are full: the usual length of `leeway up --live`. A replay has full ones from the
-// beginning.
+// clockWindow is the length of a clock's playlists. They are full when it has run for so long; those of a replay are from the beginning.
 const clockWindow = 30 * time.Second
 
 // settle waits until the playlists of a stream are full. A player begins otherwise where they are not, and what is played second would find
