@@ -14,6 +14,7 @@ import { createDelivery } from './delivery.ts';
 import { inform } from './inform.ts';
 import { createNaming, type Naming, named } from './naming.ts';
 import type { CreateEngine, EngineContext, TitleOptions } from './options.ts';
+import { createSwarm, type Swarm } from './swarm.ts';
 import { createTimers } from './timers.ts';
 import { createUpdates } from './updates.ts';
 
@@ -36,8 +37,7 @@ export interface Membership {
   /** Why peer delivery is off, while it is. */
   off(): Reason | null;
   swarm(): string | undefined;
-  /** Whether it is in a swarm, or has asked to join it by its name. */
-  owns(swarm: string, name?: string): boolean;
+  owns: Swarm['owns'];
   /** Whether a session, or the join, is on its way for the first time. */
   mayStart(): boolean;
   /** Whether the engine is about to come, and a seed with it. */
@@ -78,13 +78,13 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const { manifest, environment, session, events, script } = o;
   const { clock } = environment;
   const openedAt = clock.now();
+  const swarm = createSwarm(o);
   const timers = createTimers<'rejoin' | 'begin' | 'linking'>(clock, o.caught);
   let engine: ReturnType<CreateEngine> | undefined;
   /** Makes the engine, once links may come up. */
   let maker: CreateEngine | undefined;
   let welcome: Welcome | undefined;
   let naming: Naming | undefined;
-  let swarm: string | undefined;
   let viewers = 0;
   let seeds = 0;
   let stopped = false;
@@ -94,8 +94,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let fills = false;
   /** Counts joins: the answer to an old one is dropped. */
   let joining = 0;
-  /** Joins without an answer. */
-  let asking = 0;
   let joinedAt = 0;
 
   const delivery = createDelivery({
@@ -109,12 +107,12 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   });
   const { role, setOff, leaveOut, bar } = delivery;
 
-  const updates = createUpdates({ ...o, ...host, clock, links: () => links, swarm: () => swarm });
+  const updates = createUpdates({ ...o, ...host, clock, links: () => links, swarm: () => swarm.id });
 
   const links = createLinks({
     ...o,
     signal: (to, link, body) => {
-      if (swarm) session.send({ type: 'signal', swarm, to, link, ...body });
+      if (swarm.id) session.send({ type: 'signal', swarm: swarm.id, to, link, ...body });
     },
     inspection: () => engine,
     greeting: (wanted) => (links.resting ? undefined : engine?.greeting(wanted)),
@@ -238,11 +236,11 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     const current = isCurrent();
     if (!(await haveScript(current))) return;
     const segments = await wanted();
-    if (current() && swarm && !engine) start(segments);
+    if (current() && swarm.id && !engine) start(segments);
   };
 
   const start = (segments: string[] = []) => {
-    if (!engine) makeEngine(maker!, idToHex(swarm!));
+    if (!engine) makeEngine(maker!, idToHex(swarm.id!));
     expectLinks();
     links.begin(segments);
   };
@@ -258,20 +256,16 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       if (attempt === 1) offers = links.ready(await wanted());
       if (!current()) return;
     }
-    asking++;
     try {
-      const answer = await session
-        .join({
-          title: naming!.name,
-          manifest: naming!.path,
-          role: role(),
-          want: links.want + offers.length,
-          range: host.range(),
-          offers,
-        })
-        .finally(() => asking--);
-      if (current()) joined(answer);
-      else leaveSwarm(answer.swarm); // it was closed meanwhile
+      const message = {
+        title: naming!.name,
+        manifest: naming!.path,
+        role: role(),
+        want: links.want + offers.length,
+        range: host.range(),
+        offers,
+      };
+      await swarm.join(message, current, joined);
     } catch (error) {
       const { code, message, hint, retry_after_ms = 0 } = error as Refusal;
       if (!current() || code === 'lost') return;
@@ -279,7 +273,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       const wait = Math.max(rejoinMs * (0.5 + environment.random()), retry_after_ms);
       if (code !== 'bad-title') timers.set('rejoin', () => void join(), wait);
       else if (!engine) {
-        swarm = undefined; // of an earlier session
+        swarm.id = undefined; // of an earlier session
         timers.clear('begin');
         bar('policy');
       }
@@ -287,22 +281,15 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   };
 
   const joined = (answer: Joined) => {
-    ({ swarm, viewers, seeds } = answer);
+    ({ viewers, seeds } = answer);
     links.offered(answer.offered ?? []);
     updates.begin(welcome!);
     if (maker) start();
-    events.emit('joined', { manifest, title: naming!.name, swarm: idToHex(swarm), viewers, seeds });
-  };
-
-  /** The page is in it once, for all its titles that have the name. */
-  const leaveSwarm = (left: string, atOnce?: boolean) => {
-    if (!o.owned(left, naming!.name)) session.send({ type: 'leave', swarm: left }, atOnce);
+    events.emit('joined', { manifest, title: naming!.name, swarm: idToHex(answer.swarm), viewers, seeds });
   };
 
   const leave = (atOnce?: boolean) => {
-    const left = swarm;
-    swarm = undefined;
-    if (left) leaveSwarm(left, atOnce);
+    swarm.leave(atOnce);
     updates.stop();
     joining++;
   };
@@ -311,10 +298,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     links,
     engine: () => engine,
     off: delivery.off,
-    swarm: () => swarm,
-    owns: (of, name) => of === swarm || (asking > 0 && name === naming!.name),
+    swarm: () => swarm.id,
+    owns: swarm.owns,
     mayStart: () => !stopped && !delivery.off() && clock.now() - linkBy < lateMs,
-    awaitsSeed: () => !!swarm && !delivery.off() && session.state === 'ready' && coming(),
+    awaitsSeed: () => !!swarm.id && !delivery.off() && session.state === 'ready' && coming(),
     enter(message) {
       welcome = message;
       const { site, policy } = message;
@@ -406,6 +393,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       engine?.stop();
       engine = undefined;
     },
-    snapshot: () => ({ title: naming?.name, swarm: swarm && idToHex(swarm), viewers, seeds }),
+    snapshot: () => ({ title: naming?.name, swarm: swarm.id && idToHex(swarm.id), viewers, seeds }),
   };
 }
