@@ -50,8 +50,14 @@ const handedOn = {
   },
 };
 
+/**
+ * Has Chromium compile all functions of a script as it comes, away from the page's thread, not each at its first call while the player
+ * starts (docs/decisions/0113-the-players-start-goes-first.md). Other browsers take it for a comment.
+ */
+const atOnce = '//# allFunctionsCalledOnLoad\n';
+
 /** One script: esbuild bundles the modules, terser minifies. No property is renamed: what one script names, the other finds. */
-async function made(entry, { define = {}, plugins = [] } = {}) {
+async function made(entry, { define = {}, plugins = [], hint = '' } = {}) {
   const { outputFiles, metafile } = await build({
     absWorkingDir: here,
     entryPoints: [entry],
@@ -67,7 +73,7 @@ async function made(entry, { define = {}, plugins = [] } = {}) {
     external: ['hls.js'],
     write: false,
   });
-  const codes = await minified(outputFiles[0].text);
+  const codes = (await minified(outputFiles[0].text)).map((code) => hint + code);
   const [{ inputs: left }] = Object.values(metafile.outputs);
   const holds = Object.keys(left).filter((path) => left[path].bytesInOutput > 0);
   return { codes, code: smallest(codes), inputs: Object.keys(metafile.inputs), holds };
@@ -75,6 +81,9 @@ async function made(entry, { define = {}, plugins = [] } = {}) {
 
 /** What the engine loads. Their hashes are there, and not in the first script. */
 const later = ['seldom', 'disk'];
+
+/** What few pages need, or none as the player starts. */
+const seldom = [...later, 'more'];
 
 /** Stand for the hashes of the parts in the first script. */
 const unknown = Object.fromEntries(
@@ -88,11 +97,14 @@ const integrityOf = (code) => `sha256-${createHash('sha256').update(code).digest
 /** The scripts in memory: the code, the modules that it was made of, and those of which something is left in it. */
 export async function scripts() {
   const buildVersion = JSON.stringify(version);
-  const script = await made('src/dropin.ts', { define: { buildVersion, hashes: JSON.stringify(unknown) } });
+  const script = await made('src/dropin.ts', {
+    define: { buildVersion, hashes: JSON.stringify(unknown) },
+    hint: atOnce,
+  });
   let { codes } = script;
   const part = async (name, define) => ({
     name: `leeway-${version}-${name}.js`,
-    ...(await made(`src/parts/${name}.ts`, { define, plugins: [handedOn] })),
+    ...(await made(`src/parts/${name}.ts`, { define, plugins: [handedOn], hint: seldom.includes(name) ? '' : atOnce })),
   });
   const all = {};
   const define = { buildVersion };

@@ -7,6 +7,9 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     const { bytes, brotli } = sizes(made[kind]);
     console.log(`${made[kind].name}: ${bytes} bytes, ${brotli} after brotli (at most ${budgets[kind]})`);
     expect(brotli).toBeLessThanOrEqual(budgets[kind]);
+    // The comment counts at the beginning alone.
+    const atOnce = made[kind].code.startsWith('//# allFunctionsCalledOnLoad\n');
+    expect(atOnce, kind).toBe(!/^(more|seldom|disk)$/.test(kind));
   }
   // Functions and constants: two copies behave as one. What is made once a page or a title belongs to one script.
   const twice = made.engine.inputs.filter((path) => made.script.inputs.includes(path));
