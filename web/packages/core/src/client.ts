@@ -156,6 +156,10 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       if (title.owns(swarm)) f(title);
     });
 
+  const enter = (title: Title) => {
+    if (!title.closed && session?.state === 'ready') guard('title', () => title.enter(welcome!));
+  };
+
   /** No session will come. */
   const giveUp = (reason: Reason) => {
     setState('off');
@@ -289,7 +293,8 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       caught,
     });
     titles.set(key, title);
-    if (session.state === 'ready' && welcome) title.enter(welcome);
+    // The player that opens it has its first segments to ask for.
+    if (session.state === 'ready') environment.idle(() => enter(title));
     return title;
   };
 

@@ -3,6 +3,7 @@
 import { createLeeway, type Leeway } from '@leeway/core';
 import type { FileOptions } from '@leeway/file';
 import type { Finding } from '@leeway/panel';
+import { idle } from '../../core/src/browser/idle.ts';
 import { type Hook, hook } from './hook.ts';
 import { loadPart } from './load.ts';
 import type { More } from './parts/more.ts';
@@ -92,7 +93,7 @@ function run(): void {
   };
   find();
   // After the page's own scripts: they start the player, and listen to what is said.
-  setTimeout(() => leeway.start());
+  idle(() => leeway.start());
 
   const look = () => {
     if (badge !== undefined) more().then(({ showBadge }) => showBadge(leeway, { side: badge }), log);
