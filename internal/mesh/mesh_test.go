@@ -236,7 +236,7 @@ func TestWhatIsOutOfRangeIsIgnored(t *testing.T) {
 	}
 }
 
-// TestTreesOfManyNodesHaveNoLoops: nodes come, go, lie still and lose messages, at random. Where all is told at last, each path is the
+// TestTreesOfManyNodesHaveNoLoops: nodes come, go and lie still, and links break, at random. Where all is told at last, each path is the
 // parent's and one more, and no node has more children than slots.
 func TestTreesOfManyNodesHaveNoLoops(t *testing.T) {
 	for trace := range uint64(4) {
@@ -251,7 +251,7 @@ func TestTreesOfManyNodesHaveNoLoops(t *testing.T) {
 	}
 }
 
-// colony is nodes that are all linked. Messages arrive with the next step; until the end some are lost.
+// colony is nodes that are all linked. Messages arrive with the next step; until the end some links break and are made again.
 type colony struct {
 	rand  *rand.Rand
 	now   int64
@@ -300,10 +300,18 @@ func (c *colony) step(calm bool) {
 	}
 	for _, n := range slices.Clone(c.order) {
 		m := c.nodes[n]
+		// Channels are reliable: what is lost is lost with its link, and with it what is sent behind it.
+		var broken []ID
 		for _, s := range m.Decide(c.now) {
-			if to := c.nodes[s.To]; to != nil && (calm || c.rand.IntN(50) > 0) {
+			if !calm && c.rand.IntN(50) == 0 && !slices.Contains(broken, s.To) {
+				broken = append(broken, s.To)
+			}
+			if to := c.nodes[s.To]; to != nil && !slices.Contains(broken, s.To) {
 				to.Heard(c.now, n, s.Message)
 			}
+		}
+		for _, to := range broken {
+			c.relink(n, to)
 		}
 		for stripe := range 4 {
 			if len(m.Path(stripe)) == 0 {
@@ -316,6 +324,17 @@ func (c *colony) step(calm bool) {
 			}
 		}
 	}
+}
+
+func (c *colony) relink(a, b ID) {
+	one, other := c.nodes[a], c.nodes[b]
+	if one == nil || other == nil {
+		return
+	}
+	one.Gone(b)
+	other.Gone(a)
+	one.Linked(b)
+	other.Linked(a)
 }
 
 func (c *colony) check(t *testing.T, trace uint64) {
