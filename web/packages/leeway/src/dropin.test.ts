@@ -343,6 +343,18 @@ test('players are let go where there is no peer delivery, and found once more wh
   expect(found()).toEqual(['off', false]);
 }, 60_000);
 
+test('an element of the page that has the ID leeway is not taken for the library', async () => {
+  const page = new Page();
+  // Browsers have an element under its ID where nothing else is.
+  page.window.leeway = (page.window.document as { currentScript: object }).currentScript;
+  const { script } = await built;
+  runInNewContext(script.code, page.window);
+  const { leeway } = page.window;
+  expect(leeway).toMatchObject({ state: 'idle' });
+  runInNewContext(script.code, page.window);
+  expect(page.window.leeway).toBe(leeway); // a second tag
+}, 60_000);
+
 test('a page that does not reach the tracker is told whether its origin may', async () => {
   const page = new Page();
   const said: unknown[] = [];

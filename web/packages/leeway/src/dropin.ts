@@ -31,8 +31,8 @@ const playerWaitMs = 10_000;
 
 function run(): void {
   const script = (document.currentScript ?? document.querySelector('script[data-tracker]')) as HTMLScriptElement | null;
-  // A second tag, or a bundle beside the tag, would share everything twice.
-  if (window.leeway) return;
+  // A second tag, or a bundle beside the tag, would share everything twice. An element with this ID is none: browsers have it there, too.
+  if (window.leeway?.stats) return;
   const options = readTag(script ? script.dataset : {}, script?.src ?? '');
   const log = (...words: unknown[]) => console.info('[leeway]', ...words);
   const load: Load = (part) => loadPart(options.tracker, part);
