@@ -355,6 +355,27 @@ test('an element of the page that has the ID leeway is not taken for the library
   expect(page.window.leeway).toBe(leeway); // a second tag
 }, 60_000);
 
+test('what the viewer has switched off the page does not switch on before the badge is there', async () => {
+  const page = new Page();
+  const { dataset } = (page.window.document as { currentScript: { dataset: Record<string, string> } }).currentScript;
+  dataset.badge = '';
+  const stored: Record<string, string> = { leeway: 'off' };
+  page.window.localStorage = stored;
+  const { script } = await built;
+  runInNewContext(script.code, page.window);
+  const leeway = page.window.leeway as { consent(given: boolean): void };
+  const connects = () => {
+    for (const { f, ms } of page.timers.splice(0)) if (!ms) f();
+    leeway.consent(true);
+    for (const { f, ms } of page.timers.splice(0)) if (!ms) f();
+    return page.socket !== undefined;
+  };
+  expect(connects()).toBe(false);
+  // As the badge's switch does it.
+  delete stored.leeway;
+  expect(connects()).toBe(true);
+}, 60_000);
+
 test('a page that does not reach the tracker is told whether its origin may', async () => {
   const page = new Page();
   const said: unknown[] = [];

@@ -8,7 +8,7 @@ import { type Hook, hook } from './hook.ts';
 import { loadPart } from './load.ts';
 import type { More } from './parts/more.ts';
 import { type Load, players } from './players.ts';
-import { readTag } from './tag.ts';
+import { isSwitchedOff, readTag } from './tag.ts';
 
 /** What the page finds as `window.leeway`: the library, started, and what comes in scripts of their own where it is asked for. */
 export interface LeewayGlobal extends Leeway {
@@ -83,6 +83,9 @@ function run(): void {
     before = state;
   });
   const { badge, debug } = options;
+  const { consent } = leeway;
+  // What the viewer has switched off the page does not switch on, also before the badge is there.
+  leeway.consent = (given) => consent(given && !isSwitchedOff(badge));
   if (debug) more().then(({ logEvents }) => logEvents(leeway, log), log);
   window.leeway = leeway;
   const scope = window as unknown as Record<string, unknown>;

@@ -33,7 +33,7 @@ export function readTag(data: Record<string, string | undefined>, source: string
 }
 
 /** Whether the viewer has used the badge's switch: until it is used again nothing connects. */
-function isSwitchedOff(badge?: string): boolean {
+export function isSwitchedOff(badge?: string): boolean {
   try {
     return badge !== undefined && localStorage.leeway === 'off';
   } catch {
