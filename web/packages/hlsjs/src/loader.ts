@@ -70,8 +70,10 @@ function fetchOrigin(
       timer = clock.setTimer(poll, progressMs);
     };
     poll();
-    // A copy: CMCD writes its parameters into the context, and the retry of a segment starts from a clean one.
-    loader.load({ ...context, ...instead, headers: { ...context.headers } }, config, {
+    // Copies: CMCD writes its parameters into the context, and the retry of a segment starts from a clean one. Loaders of hls.js write into
+    // the configuration which of its times they keep, and do not keep the longer one if another fetch has written that.
+    const times = { ...config };
+    loader.load({ ...context, ...instead, headers: { ...context.headers } }, times, {
       onSuccess({ data, code = 200, url }, _stats, _context, details) {
         const bytes = bytesOf(data);
         if (!bytes) return fail((c) => c.onError({ code: 0, text: 'no bytes' }, context, details, shown));
