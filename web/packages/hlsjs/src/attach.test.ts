@@ -1,4 +1,5 @@
 import type { Leeway } from '@leeway/core';
+import type { HlsIFramesOnly } from 'hls.js';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { attachHls, attachHlsClass, isHlsClass } from './attach.ts';
 import type { HlsClass, HlsPlayer } from './hls.ts';
@@ -92,6 +93,21 @@ describe('attaching', () => {
     expect(Page.prototype.trigger).toBe(original);
     expect(opened.every(({ closed }) => closed)).toBe(true);
     expect(early.config.fLoader).toBeUndefined();
+  });
+
+  test('a class does not bring its players of I-frames, which show thumbnails', () => {
+    const { leeway, opened } = setUp();
+    const name = 'loadMediaAt' satisfies keyof HlsIFramesOnly;
+    class Frames extends Page {
+      [name]() {}
+    }
+    const undo = attachHlsClass(leeway, Page);
+    const frames = new Frames();
+    frames.url = 'https://a/m.m3u8';
+    frames.trigger('hlsManifestLoaded');
+    expect(opened).toEqual([]);
+    expect(frames.config.fLoader).toBeUndefined();
+    undo();
   });
 
   test('what is no player, or the class of players, or no library, is refused with what to do', () => {

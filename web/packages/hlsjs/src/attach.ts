@@ -140,7 +140,8 @@ export function attachHlsClass(leeway: Leeway, hlsClass: HlsClass, options: Atta
   const detachers = new Set<() => void>();
   let active = true;
   const wrapped = function (this: HlsLike, event: string, data: unknown): boolean {
-    if (active && !attached.has(this) && event !== destroying) {
+    // A player of I-frames (hls.js 1.7) shows thumbnails: it is no viewer, and seeds know none of what it loads.
+    if (active && !attached.has(this) && event !== destroying && !('loadMediaAt' in this)) {
       try {
         const detach = attachPlayer(leeway, this, options);
         detachers.add(detach);
