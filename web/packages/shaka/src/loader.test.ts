@@ -124,7 +124,7 @@ describe('the plug-in', () => {
     expect(samples.reduce((sum, sample) => sum + sample.bytes, 0)).toBe(1_000);
   });
 
-  test('shares what Shaka fetches ahead, and gives it no bytes before all are there', async () => {
+  test('shares what Shaka fetches ahead of a film, and gives it no bytes before all are there', async () => {
     const { load, asked, playback } = await setUp();
     const streamDataCallback = vi.fn(async () => {});
     const { promise } = load({}, { streamDataCallback });
@@ -132,6 +132,27 @@ describe('the plug-in', () => {
     playback.fromOrigin();
     expect((await promise).data.byteLength).toBe(1_000);
     expect(streamDataCallback).not.toHaveBeenCalled();
+  });
+
+  test('gives Shaka the bytes of a live segment as the origin sends it, and at the end those that peers have sent', async () => {
+    const { player, load, asked, playback, origin } = await setUp();
+    player.live = true;
+    const taken: number[] = [];
+    const streamDataCallback = async (some: Uint8Array) => void taken.push(...some);
+    const whole = origin.hold();
+    const { promise } = load({}, { streamDataCallback });
+    await asked();
+    playback.fromOrigin();
+    (await whole.next).answer.write(Buffer.of(1, 2, 3));
+    await vi.waitFor(() => expect(taken).toEqual([1, 2, 3]));
+    // A part is of the middle.
+    const part = origin.hold();
+    const fetched = playback.request!.origin(new AbortController().signal, () => {}, { first: 4, last: 4 });
+    (await part.next).answer.writeHead(206).end(Buffer.of(5));
+    await fetched;
+    playback.resolve({ data: Uint8Array.of(1, 2, 3, 4, 5).buffer, source: 'peer', bytes: bytes(1, 4) });
+    expect((await promise).data.byteLength).toBe(5);
+    expect(taken).toEqual([1, 2, 3, 4, 5]);
   });
 
   test('a part of a segment that is still being made cannot wait', async () => {

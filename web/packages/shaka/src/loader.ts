@@ -12,6 +12,7 @@ import {
   type SegmentResult,
 } from '@leeway/core';
 import { failure, fetchOrigin } from './fetching.ts';
+import { createFlow, type Flow } from './flow.ts';
 import { bitrateOf, playlistOf, rangeOf, upcomingOf } from './position.ts';
 import type {
   HeadersReceived,
@@ -90,15 +91,15 @@ function createOrigin(
   clock: Clock,
   tells: () => boolean,
   [uri, request, type, progress, headers, config]: Parameters<SchemePlugin>,
+  flow?: Flow,
 ) {
   const last: { response?: ShakaResponse; ms: number } = { ms: 0 };
   const fetch: SegmentRequest['origin'] = async (signal, onProgress, part): Promise<OriginResult> => {
     const startedAt = clock.now();
     let firstAt = startedAt;
     let loaded = 0;
-    // A copy: each fetch has headers of its own. What comes of one is not appended while it comes: it may be a part, or
-    // overtaken by peers. Shaka then appends what the segment is in the end.
-    const own = { ...request, headers: { ...request.headers }, streamDataCallback: undefined };
+    // A copy: each fetch has headers of its own. What comes of a part is not appended while it comes.
+    const own = { ...request, headers: { ...request.headers }, streamDataCallback: part ? null : flow?.fetch() };
     if (part) own.headers.Range = `bytes=${part.first}-${part.last}`;
     const told = tells();
     const moved: ProgressUpdated = (ms, bytes, remaining) => {
@@ -141,7 +142,10 @@ function share(
   // Live streams stay as they were (decision 0112).
   const film = !asked.player.isLive();
   const moved = film ? asked.moved : ignore;
-  const origin = createOrigin(shaka, clock, () => film && playback.alone, args);
+  const { streamDataCallback } = request;
+  // A film is appended as what it is in the end: by whole segments.
+  const flow = film || !streamDataCallback ? undefined : createFlow(streamDataCallback);
+  const origin = createOrigin(shaka, clock, () => film && playback.alone, args, flow);
   const wanted = requestFor(asked, playback.manifest, uri, request, origin.fetch);
   if (!wanted) return undefined;
   const { Range, ...headers } = request.headers;
@@ -161,8 +165,9 @@ function share(
     clock.clearTimer(timer);
     moved(-1);
   };
-  const succeed = ({ data, bytes, crowded }: SegmentResult): ShakaResponse => {
+  const succeed = async ({ data, bytes, crowded }: SegmentResult): Promise<ShakaResponse> => {
     ended();
+    await flow?.end(data);
     const { response, ms } = origin.last;
     const pure = bytes.seed + bytes.peer === 0 ? response : undefined;
     return {

@@ -6,13 +6,16 @@ export interface RetryParameters {
   stallTimeout?: number;
 }
 
+/** Resolves when the bytes are taken. */
+export type StreamData = (bytes: Uint8Array) => Promise<unknown>;
+
 export interface ShakaRequest {
   uris: string[];
   method: string;
   headers: Record<string, string>;
   retryParameters: RetryParameters;
   /** Takes the bytes while they come, where the plug-in gives them. */
-  streamDataCallback?: unknown;
+  streamDataCallback?: StreamData | null;
 }
 
 export interface ShakaResponse {
