@@ -206,6 +206,23 @@ describe('all players of a page', () => {
     expect(shaka.Player.prototype.dispatchEvent).toBe(dispatchEvent);
   });
 
+  test('each has its own segments, also one to which Shaka gives the filters of another, as to that of interstitials', async () => {
+    const { leeway, player, opened } = setUp();
+    const origin = await startOrigin();
+    const filters = vi.spyOn(player.getNetworkingEngine()!, 'registerRequestFilter');
+    detach = attachShakaClass(leeway, shaka);
+    player.load(manifest);
+    const ad = setUp();
+    ad.player.say('configurationchanged');
+    ad.player.getNetworkingEngine()!.registerRequestFilter(filters.mock.calls[0]![0]);
+    ad.player.load('https://a/ad.m3u8');
+    const { stream, segments } = newStream(origin.url('/ad/'), 3);
+    const shared = ad.request(SEGMENT, origin.url('/ad/0.ts'), { stream, segment: segments[0] });
+    await vi.waitFor(() => expect(opened.map(({ request }) => !!request)).toEqual([false, true]));
+    opened[1]!.fromOrigin();
+    expect((await shared).data.byteLength).toBe(1_000);
+  });
+
   test('a defect while attaching is caught, and the event passes', () => {
     const { leeway, player, caught } = setUp();
     detach = attachShakaClass(leeway, shaka);

@@ -119,6 +119,9 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
   const listeners: Record<string, (event: unknown) => void> = {
     loading() {
       close();
+      // Shaka gives its player of interstitials the filters of the main one, too. The one that notes a request last is heard.
+      engine.unregisterRequestFilter(filter);
+      engine.registerRequestFilter(filter);
       observer.begin();
       watch();
     },
