@@ -7,7 +7,7 @@ afterEach(() => vi.unstubAllGlobals());
 
 /** An element, as far as the badge needs one. */
 class Fake extends EventTarget {
-  readonly style = {};
+  readonly style: { cssText?: string } = {};
   readonly attributes: Record<string, string> = {};
   readonly children: (Fake | string)[] = [];
   className = '';
@@ -53,4 +53,6 @@ it.each<[LeewayState, boolean, string]>([
   expect(classed(new RegExp(`^root right ${state}$`))).toHaveLength(1);
   expect(hides).toBe(!is);
   expect(body.all.map((e) => e.textContent)).toContain(text);
+  // On a page that reads from right to left the arrows would change places.
+  expect(body.all[0]!.style.cssText).toMatch(/all: initial;.*direction: ltr/);
 });

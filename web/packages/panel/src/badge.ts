@@ -26,8 +26,7 @@ const style = `${common}
   background: var(--ground); box-shadow: 0 4px 20px #0004;
 }
 .card[hidden] { display: none; }
-.badge { margin-left: auto; }
-.left .badge { margin-left: 0; }
+.right .badge { margin-left: auto; }
 p { margin: 6px 0 10px; color: var(--quiet); }
 dl { display: grid; grid-template-columns: 1fr auto; gap: 4px 12px; margin: 0 0 12px; font-variant-numeric: tabular-nums; }
 dd { margin: 0; text-align: right; font-weight: 600; }
