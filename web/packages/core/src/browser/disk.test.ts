@@ -91,6 +91,13 @@ describe('deleting', () => {
     expect(seen).toEqual([['leeway-disk', { steal: true }], remove, remove, remove]);
   });
 
+  it('is no error in a private window that has no storage', async () => {
+    const { page, seen } = browser();
+    page.storage.getDirectory = () => Promise.reject(new DOMException('private', 'SecurityError'));
+    await clear();
+    expect(seen).toEqual([]);
+  });
+
   it('of nothing is no error; what stays is', async () => {
     browser([new DOMException('none', 'NotFoundError')]);
     await clear();

@@ -43,9 +43,10 @@ const tryMs = 100;
 /** Deletes what pages of this origin have kept, also while another tab has the disk: that loses it. */
 export async function clear(): Promise<void> {
   const { storage, locks } = navigator;
-  if (!storage?.getDirectory || !locks) return;
+  // A private window may have none, and has kept nothing then.
+  const root = await storage?.getDirectory?.().catch(() => undefined);
+  if (!root || !locks) return;
   await locks.request(lockName, { steal: true }, async () => {
-    const root = await storage.getDirectory();
     for (let n = 1; ; n++) {
       try {
         return await root.removeEntry(name, { recursive: true });
