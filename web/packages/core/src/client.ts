@@ -113,11 +113,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
   const say = (code: NoticeCode, message: string, hint: string) => notice({ code, message, hint });
 
   const caught = (where: string, error: unknown) =>
-    say(
-      'internal',
-      `A defect in ${where} was caught: ${(error as Error | null)?.message ?? error}`,
-      'Please report it.',
-    );
+    say('internal', `A defect in ${where}: ${(error as Error | null)?.message ?? error}`, 'Please report it.');
 
   const guard = (where: string, f: () => void) => {
     try {
@@ -155,10 +151,6 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     each((title) => {
       if (title.owns(swarm)) f(title);
     });
-
-  const enter = (title: Title) => {
-    if (!title.closed && session?.state === 'ready') guard('title', () => title.enter(welcome!));
-  };
 
   /** No session will come. */
   const giveUp = (reason: Reason) => {
@@ -294,7 +286,10 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     });
     titles.set(key, title);
     // The player that opens it has its first segments to ask for.
-    if (session.state === 'ready') environment.idle(() => enter(title));
+    if (session.state === 'ready')
+      environment.idle(() => {
+        if (!title.closed && session?.state === 'ready') guard('title', () => title.enter(welcome!));
+      });
     return title;
   };
 

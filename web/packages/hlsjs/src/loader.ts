@@ -72,24 +72,27 @@ function fetchOrigin(
     poll();
     // Copies: CMCD writes its parameters into the context, and the retry of a segment starts from a clean one. Loaders of hls.js write into
     // the configuration which of its times they keep, and do not keep the longer one if another fetch has written that.
-    const times = { ...config };
-    loader.load({ ...context, ...instead, headers: { ...context.headers } }, times, {
-      onSuccess({ data, code = 200, url }, _stats, _context, details) {
-        const bytes = bytesOf(data);
-        if (!bytes) return fail((c) => c.onError({ code: 0, text: 'no bytes' }, context, details, shown));
-        resolve({
-          data: bytes,
-          status: code,
-          url,
-          transferMs: transferMs(stats),
-          unshared: notStored(details),
-          details,
-        });
+    loader.load(
+      { ...context, ...instead, headers: { ...context.headers } },
+      { ...config },
+      {
+        onSuccess({ data, code = 200, url }, _stats, _context, details) {
+          const bytes = bytesOf(data);
+          if (!bytes) return fail((c) => c.onError({ code: 0, text: 'no bytes' }, context, details, shown));
+          resolve({
+            data: bytes,
+            status: code,
+            url,
+            transferMs: transferMs(stats),
+            unshared: notStored(details),
+            details,
+          });
+        },
+        onError: (info, _context, details) => fail((c) => c.onError(info, context, details, shown)),
+        onTimeout: (_stats, _context, details) => fail((c) => c.onTimeout(shown, context, details)),
+        onAbort: (_stats, _context, details) => failAborted(details),
       },
-      onError: (info, _context, details) => fail((c) => c.onError(info, context, details, shown)),
-      onTimeout: (_stats, _context, details) => fail((c) => c.onTimeout(shown, context, details)),
-      onAbort: (_stats, _context, details) => failAborted(details),
-    });
+    );
   }).finally(() => {
     clock.clearTimer(timer);
     timer = 0;
