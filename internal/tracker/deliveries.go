@@ -50,7 +50,7 @@ func (ds *deliveries) say(to signal.ID, p parcel, at *bus.Stream) {
 
 // toSeed brings a delivery to a seed.
 func (ds *deliveries) toSeed(to signal.ID, d *bus.SeedDelivery) {
-	ds.streams.Send(to, parcel{to: to, seed: d})
+	ds.send(parcel{to: to, seed: d}, d)
 }
 
 // Send brings a delivery to a tracker, this one perhaps.
@@ -59,7 +59,18 @@ func (ds *deliveries) Send(to signal.ID, d *bus.Delivery) {
 		ds.handle(d)
 		return
 	}
-	ds.streams.Send(to, parcel{to: to, tracker: d})
+	ds.send(parcel{to: to, tracker: d}, d)
+}
+
+// send puts a parcel in its stream, unless the bus takes no such message: what follows in the stream would wait for its number until it is given
+// up.
+func (ds *deliveries) send(p parcel, m bus.Message) {
+	if err := m.Validate(); err != nil {
+		ds.cfg.Log.Warn("bus message not sent", "error", err)
+		ds.undelivered(p)
+		return
+	}
+	ds.streams.Send(p.to, p)
 }
 
 func (ds *deliveries) onAck(data []byte, _ func([]byte) error) {

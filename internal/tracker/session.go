@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"slices"
 	"time"
 
 	configured "github.com/leeway-video/leeway/internal/site"
@@ -91,18 +92,27 @@ func (s *session) End(err error) {
 	s.Left()
 }
 
+// noLink is what is wrong with a message about the link zero, which is none.
+const noLink = "The link is zero."
+
 // handle acts on one message and says whether the session goes on.
 func (s *session) handle(m signal.Message) bool {
 	began := s.t.cfg.Now()
 	defer func() { s.t.cfg.Metrics.Observe(defHandle, s.t.cfg.Now().Sub(began).Seconds(), m.Type()) }()
 	switch m := m.(type) {
 	case *signal.Join:
+		if slices.ContainsFunc(m.Offers, func(o signal.Offer) bool { return o.Link.IsZero() }) {
+			return s.misuses(m.Request, noLink)
+		}
 		s.join(m)
 	case *signal.Update:
 		s.update(m)
 	case *signal.Leave:
 		s.leave(m)
 	case *signal.Signal:
+		if m.Link.IsZero() {
+			return s.misuses(m.Request, noLink)
+		}
 		return s.signal(m, s.size)
 	case *signal.Stats:
 		s.stats(m)

@@ -7,6 +7,7 @@
 package bus
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -99,10 +100,13 @@ func Encode(m Message) ([]byte, error) {
 	if err := m.Validate(); err != nil {
 		return nil, fmt.Errorf("bus: encode %T: %w", m, err)
 	}
-	b, err := json.Marshal(m)
-	if err != nil {
+	var body bytes.Buffer
+	e := json.NewEncoder(&body)
+	e.SetEscapeHTML(false) // a viewer's text would become six times as long, and be more than a message has
+	if err := e.Encode(m); err != nil {
 		return nil, fmt.Errorf("bus: encode %T: %w", m, err)
 	}
+	b := bytes.TrimSuffix(body.Bytes(), []byte("\n"))
 	if len(b) > MaxMessage {
 		return nil, fmt.Errorf("bus: encode %T: %d bytes; a message has at most %d", m, len(b), MaxMessage)
 	}

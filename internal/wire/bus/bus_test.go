@@ -81,6 +81,27 @@ func TestBodiesSurviveTheBus(t *testing.T) {
 	}
 }
 
+// TestWhatAViewerMaySayFits: whatever characters a viewer chooses, what it may say in one message is not more than one message of the bus.
+func TestWhatAViewerMaySayFits(t *testing.T) {
+	for _, text := range []string{"<", "\u2028", "\\", "\n"} {
+		answer := offer()
+		answer.Kind, answer.SDP = "answer", strings.Repeat(text, signal.MaxSDP/len(text))
+		for range signal.MaxSaid {
+			answer.Said = append(answer.Said, make(signal.Bytes, signal.MaxSaidBytes))
+		}
+		said := json.RawMessage(`"` + strings.Repeat("<", signal.MaxMessage-2) + `"`) // WebTorrent's descriptions go on as they came
+		for _, m := range []Message{
+			&Delivery{Kind: KindSignal, Signal: answer, Stream: &Stream{From: two, N: 7, Base: 3}},
+			&SeedDelivery{Kind: KindSignal, Signal: answer, Stream: &Stream{From: one, N: 7, Base: 3}, Subnet: "b", Subject: "c"},
+			&Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentSay, Tracker: one, Socket: 3, Message: said}, Stream: &Stream{From: two, N: 7, Base: 3}},
+		} {
+			if _, err := Encode(m); err != nil {
+				t.Errorf("%q: %v", text, err)
+			}
+		}
+	}
+}
+
 func TestBadBodiesAreRefused(t *testing.T) {
 	long := offer()
 	long.SDP = strings.Repeat("x", signal.MaxSDP+1)
@@ -168,12 +189,12 @@ func FuzzDecode(f *testing.F) {
 			if Decode(b, m) != nil {
 				continue
 			}
-			once, err := json.Marshal(m)
+			if longest, err := json.Marshal(m); err == nil && len(longest) > MaxMessage { // text that grows by escaping
+				continue
+			}
+			once, err := Encode(m)
 			if err != nil {
 				t.Fatalf("%T: decoded but not encoded: %v", m, err)
-			}
-			if len(once) > MaxMessage { // text that grows by escaping
-				continue
 			}
 			back := reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message)
 			if err := Decode(once, back); err != nil {

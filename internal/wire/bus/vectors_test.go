@@ -74,11 +74,14 @@ func writeVectors(t *testing.T) {
 		}
 		f.Bodies = append(f.Bodies, vector{reflect.TypeOf(m).Elem().Name(), b})
 	}
-	b, err := json.MarshalIndent(f, "", " ")
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	if err := e.Encode(f); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(vectorsFile, append(b, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(vectorsFile, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
