@@ -77,11 +77,17 @@ func TestSybilsOfOneSubnetBanNoPeer(t *testing.T) {
 }
 
 // TestAPolluterMeetsNoPeer: a peer that several networks had to drop is introduced no more, reaches none that it had met, and
-// does not get round it by loading the page anew; and all that ends.
+// does not get round it by loading the page anew, in IPv6 from another address of its network; and all that ends.
 func TestAPolluterMeetsNoPeer(t *testing.T) {
+	for network, addresses := range map[string][2]string{"IPv4": {"203.0.113.7", "203.0.113.7"}, "IPv6": {"2001:db8:7:1::7", "2001:db8:7:1:a::b"}} {
+		t.Run(network, func(t *testing.T) { pollutes(t, addresses[0], addresses[1]) })
+	}
+}
+
+func pollutes(t *testing.T, first, second string) {
 	w := newWorld(t)
 	n := w.tracker(nil)
-	polluter := n.viewerFrom("203.0.113.7", "")
+	polluter := n.viewerFrom(first, "")
 	in := polluter.join().Swarm
 	var victims []*viewer
 	for i := range swarm.BanVotes {
@@ -105,10 +111,10 @@ func TestAPolluterMeetsNoPeer(t *testing.T) {
 	if m := expect[*signal.Signal](polluter); m.Kind != "fail" || m.Reason != "refused" || m.From != victims[0].id {
 		t.Errorf("its offer came back as %+v", m)
 	}
-	again := n.viewerFrom("203.0.113.7", "")
+	again := n.viewerFrom(second, "")
 	again.join()
 	if n.meets("192.0.2.2", again.id) {
-		t.Error("another session behind its address is introduced")
+		t.Error("another session of its network is introduced")
 	}
 	w.clock.Move(swarm.BanLife)
 	polluter.join()

@@ -26,7 +26,7 @@ func (s *session) join(m *signal.Join) {
 	id := s.t.swarmID(s.site.Name(), m.Title)
 	r := bus.HomeRequest{
 		Op: bus.OpJoin, Tracker: s.t.id, Session: s.id, Swarm: id, Site: s.site.Name(), Title: m.Title, Manifest: m.Manifest,
-		Group: s.permit.group(), Address: s.t.hashed(s.visitor.Address, 32, 128), Subnet: s.visitor.network(&s.t.secrets), Region: s.visitor.Region, Subject: s.place.hash(),
+		Group: s.permit.group(), Address: s.t.hashed(s.visitor.Address, 32, 64), Subnet: s.visitor.network(&s.t.secrets), Region: s.visitor.Region, Subject: s.place.hash(),
 		Range: m.Range, Want: m.Want, Learns: s.peers.room(m.Want), Offers: len(m.Offers), RTTMs: s.rttMs(),
 	}
 	member := s.swarms.enter(&r, m.Role, &s.rule, s.t.cfg.MaxSwarms, s.t.cfg.Now())
