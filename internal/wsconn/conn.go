@@ -78,7 +78,7 @@ func (c *Conn) boundSystem() {
 // pinging answers the other side's pings, not all of a flood.
 func (c *Conn) pinging(data []byte) {
 	now := steady()
-	c.heard.Store(now)
+	c.lives(now)
 	if now-c.answered >= int64(pongEvery) {
 		c.answered = now
 		c.answer(data)

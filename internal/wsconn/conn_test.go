@@ -103,6 +103,31 @@ func TestWritersAndClosersMayRace(t *testing.T) {
 	closeCode(c)
 }
 
+// TestAMessageThatIsNeverWholeEndsTheConnection: its sender answers pings between the parts, and does not send the last.
+func TestAMessageThatIsNeverWholeEndsTheConnection(t *testing.T) {
+	ended := make(chan error, 1)
+	f := endpoint(t, Config{PongTimeout: 200 * time.Millisecond}, func(c *talk, _ *http.Request) {
+		_, err := c.Read()
+		ended <- err
+	})
+	c := dial(t, f).NetConn()
+	if _, err := c.Write([]byte{websocket.TextMessage, 0x80 | 1, 0, 0, 0, 0, 'x'}); err != nil {
+		t.Fatal(err)
+	}
+	pongs := time.NewTicker(10 * time.Millisecond)
+	defer pongs.Stop()
+	for end := time.After(patience); ; {
+		select {
+		case <-ended:
+			return
+		case <-pongs.C:
+			_, _ = c.Write([]byte{0x80 | websocket.PongMessage, 0x80, 0, 0, 0, 0})
+		case <-end:
+			t.Fatal("it is held for as long as pongs come")
+		}
+	}
+}
+
 func TestSizeLimitHoldsForWholeMessages(t *testing.T) {
 	type result struct {
 		size int

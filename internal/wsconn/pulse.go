@@ -14,6 +14,7 @@ type pulse struct {
 	pinged atomic.Int64 // when the last ping went out that was not answered; 0: none
 	rtt    atomic.Int64 // ns, smoothed; 0 until the first pong
 
+	midway  bool  // only the goroutine that reads: a message has begun, and is not whole
 	pingDue int64 // only the pinger
 	at      int   // guarded by the pinger's mu: in its list
 }
@@ -28,9 +29,17 @@ func steady() int64 { return int64(time.Since(longAgo)) }
 // RTT is the round trip of the connection, 0 while no ping has been answered.
 func (p *pulse) RTT() time.Duration { return time.Duration(p.rtt.Load()) }
 
+// lives notes that a ping or a pong has come. Between the parts of a message it is no sign of life: a message that is never whole would
+// hold its buffers, and a worker, for as long as its sender likes.
+func (p *pulse) lives(now int64) {
+	if !p.midway {
+		p.heard.Store(now)
+	}
+}
+
 // ponged takes a sample of the round trip: one quarter of the new one, three of what was known.
 func (p *pulse) ponged(now int64) {
-	p.heard.Store(now)
+	p.lives(now)
 	sent := p.pinged.Swap(0)
 	if sent == 0 {
 		return // not asked for

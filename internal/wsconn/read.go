@@ -142,6 +142,8 @@ func (c *Conn) next(b []byte) ([]byte, error) {
 	if kind != websocket.TextMessage {
 		return nil, ErrText
 	}
+	c.midway = true
+	defer func() { c.midway = false }()
 	for {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
