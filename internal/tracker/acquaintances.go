@@ -131,7 +131,7 @@ func (as *acquaintances) blames(id signal.ID, blame bool) (role string, news boo
 
 // says charges this session for a signal to a peer that it knows, or names the allowance that the signal exceeds.
 func (as *acquaintances) says(to signal.ID, size int) (exceeded string) {
-	now := as.cfg.Now().UnixNano()
+	now := as.cfg.Steady()
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	peer, one, all := as.known[to], toPeer.at(as.cfg.MessagesPerSecond), fromSession.at(as.cfg.MessagesPerSecond)
@@ -154,7 +154,7 @@ func (as *acquaintances) says(to signal.ID, size int) (exceeded string) {
 // hears charges a signal that came for this session to the subnet of its sender, or names the allowance that it exceeds. What a
 // seed says, and the one answer to an offer of its own, the session has asked for.
 func (as *acquaintances) hears(m *bus.Signal, size int) (exceeded string) {
-	now := as.cfg.Now().UnixNano()
+	now := as.cfg.Steady()
 	as.mu.Lock()
 	defer as.mu.Unlock()
 	if m.Role != "viewer" || m.Tracker.IsZero() { // of a seed, or of a tracker

@@ -148,7 +148,13 @@ type Config struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 	Metrics metric.Sink
+
+	began time.Time // the tracker
 }
+
+// Steady is how long the tracker has run, in ns, by a clock that is not set: one that is set back would refuse all that is charged by it,
+// until it is where it was.
+func (c *Config) Steady() int64 { return int64(c.Now().Sub(c.began)) }
 
 // defaultMessages a second may a session send; allowances of signals are stated for it.
 const defaultMessages = 50
@@ -194,6 +200,7 @@ func (c *Config) complete() error {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.began = c.Now()
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

@@ -36,7 +36,7 @@ func (a allowance) at(messagesPerSecond int) *allowance {
 }
 
 // spent is what has been said of an allowance: for bytes and for messages, the time at which as much as ever may be said at
-// once, in ns since the Unix epoch.
+// once, in ns of Config.Steady.
 type spent struct{ bytes, messages int64 }
 
 // fits says whether a message is within the allowance.
@@ -57,7 +57,7 @@ type Inflow struct {
 	networks map[string]*spent // by the keyed hash of the subnet; what does not fit in shares the one of ""
 }
 
-// Take charges a message of a subnet at a time in ns since the Unix epoch, or says which allowance it exceeds.
+// Take charges a message of a subnet at a time of Config.Steady, or says which allowance it exceeds.
 func (f *Inflow) Take(network string, size, messagesPerSecond int, now int64) (exceeded string) {
 	of, one, all := f.network(network, now), fromNetwork.at(messagesPerSecond), toSession.at(messagesPerSecond)
 	switch {

@@ -3,6 +3,7 @@ package tracker
 import (
 	"errors"
 	"math"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -99,6 +100,23 @@ func TestSlackGrowsBackWithTime(t *testing.T) {
 		now = now.Add(c.after)
 		if got := s.take(now); got != c.want {
 			t.Errorf("%v later: %v, want %v", c.after, got, c.want)
+		}
+	}
+}
+
+// TestAllowancesAreOfAClockThatIsNotSet: what is noted of what was said is how long the tracker has run, and not what its clock shows.
+func TestAllowancesAreOfAClockThatIsNotSet(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(nil)
+	s := n.enters(netip.MustParseAddr("10.0.1.1"))
+	t.Cleanup(func() { s.End(nil) })
+	peer := newID()
+	s.peers.meet(bus.Target{Peer: peer, Role: "viewer", Tracker: n.id})
+	said := s.peers.says(peer, 1) + s.peers.hears(&bus.Signal{Tracker: n.id, Signal: signal.Signal{From: peer, Role: "viewer", Kind: "end"}}, 1)
+	most := time.Since(n.started) + time.Second // a message of one byte takes less
+	for _, of := range []spent{s.peers.said, s.peers.known[peer].said, s.peers.heard.all} {
+		if said != "" || of.messages <= 0 || time.Duration(of.messages) > most {
+			t.Errorf("refused %q; spent until %s, of a tracker that runs for less than %s", said, time.Duration(of.messages), most)
 		}
 	}
 }

@@ -169,7 +169,7 @@ func (c *client) hear(message []byte, subnet string) {
 }
 
 func (c *client) hears(size int, subnet string) bool {
-	now := c.s.of.Now().UnixNano()
+	now := c.s.of.Steady()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.heard.Take(subnet, size, c.s.of.MessagesPerSecond, now) == ""
