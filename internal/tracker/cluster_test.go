@@ -112,6 +112,29 @@ func TestLostAnswerIsNotASecondJoin(t *testing.T) {
 	}
 }
 
+// TestAHomeThatAnswersTooLateIntroducesAnew: a home takes a viewer in and picks peers for it, and the viewer's tracker hears none of its answers in
+// time. When the home beats again, the viewer meets the peers.
+func TestAHomeThatAnswersTooLateIntroducesAnew(t *testing.T) {
+	w := newWorld(t)
+	line := &lossy{Bus: w.bus}
+	w.through = line
+	home, other := homed(t, w, calm)
+	first := home.viewer("")
+	first.join()
+	n := 0
+	line.set(func(subject string) bool {
+		if strings.HasSuffix(subject, ".home") {
+			n++
+		}
+		return strings.HasSuffix(subject, ".home") && n <= 2
+	})
+	late := other.viewer("")
+	late.join() // at the next home
+	if p := expect[*signal.Introduce](late).Peers; len(p) != 1 || p[0].Peer != first.id {
+		t.Errorf("introduced to %+v", p)
+	}
+}
+
 // TestSignalsFindAPeerThatMoved: a peer that was met at one tracker lives at another now; the first is there, or is killed.
 func TestSignalsFindAPeerThatMoved(t *testing.T) {
 	for _, killed := range []bool{false, true} {

@@ -269,6 +269,7 @@ func (ms *memberships) askHome(m *membership, r *bus.HomeRequest) (answer bus.Ho
 		case err != nil:
 			silent++
 			ms.asker.cfg.Log.Warn("home did not answer", "op", r.Op, "error", err)
+			ms.takeBack(home, r)
 			ms.asker.roster.silent(home)
 			ms.mu.Lock()
 			m.home = ms.asker.HomeOf(m.key())
@@ -288,6 +289,16 @@ func (ms *memberships) askHome(m *membership, r *bus.HomeRequest) (answer bus.Ho
 		}
 	}
 	return bus.HomeAnswer{}, false
+}
+
+// takeBack has a home that did not answer a join in time forget the member. It may only be late, and would then leave the viewer alone for a
+// minute with all that it has picked for it, of which the viewer has not heard.
+func (ms *memberships) takeBack(home signal.ID, r *bus.HomeRequest) {
+	if r.Op == bus.OpJoin {
+		leave := *r
+		leave.Op, leave.Serial = bus.OpLeave, 0 // with the join's it would be the same request again
+		ms.asker.tell(home, &leave)
+	}
 }
 
 // address writes on a request which member it is of, and says where it goes.
