@@ -47,6 +47,9 @@ func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
 	} else if !h.owes(s, now) {
 		return nil
 	}
+	if h.roster.drains.Load() { // its viewers leave it for another tracker, and not the title
+		return nil
+	}
 	n := s.Viewers()
 	seeds, fleet := h.roster.serving(s.site, s.id, n)
 	if len(seeds) == 0 {

@@ -94,6 +94,37 @@ func TestAMajorityMovesTheManifest(t *testing.T) {
 	}
 }
 
+// TestADrainTakesNoViewersFromATitle: a tracker that goes away and comes back, or hands its viewers over, tells seeds of none that have left: those
+// have links still, and seeds would certify nothing for them.
+func TestADrainTakesNoViewersFromATitle(t *testing.T) {
+	n := newFollowing(t)
+	const viewers = 5
+	var all []*viewer
+	for range viewers {
+		v := n.viewer("")
+		v.join()
+		all = append(all, v)
+	}
+	n.world.clock.Move(titleEvery)
+	n.home.maintain(n.world.clock.Now())
+	last := bus.Title{}
+	for last.Viewers != viewers {
+		last = *receive(t, n.told).Title
+	}
+	n.world.clock.Move(titleHold)
+	n.Drain()
+	for _, v := range all {
+		v.closed()
+	}
+	testkit.Eventually(t, "all have left", func() bool { return n.members(last.Swarm) == 0 })
+	n.Publish(bus.SubjectSeedDeliver(n.seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &bus.Title{Site: "demo", Title: "last", Swarm: newID()}})
+	for d := receive(t, n.told); d.Title.Title != "last"; d = receive(t, n.told) {
+		if d.Title.Viewers < viewers {
+			t.Errorf("the seed is told of %d viewers", d.Title.Viewers)
+		}
+	}
+}
+
 // TestSybilsOfOneSubnetMoveNoSeed: sessions of one network are one vote.
 func TestSybilsOfOneSubnetMoveNoSeed(t *testing.T) {
 	n := newFollowing(t)

@@ -26,6 +26,7 @@ type roster struct {
 	self    signal.ID
 	timeout time.Duration // of beats
 	alone   atomic.Bool   // no other tracker lives: asked for every message of the WebTorrent protocol
+	drains  atomic.Bool   // this tracker: its viewers are handed over
 
 	mu    sync.Mutex
 	view  *cluster.View          // guarded by mu
@@ -134,6 +135,7 @@ func (r *roster) drain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.view.Drain()
+	r.drains.Store(true)
 }
 
 // load counts the other trackers that take sessions, and the sessions that these said they have.
