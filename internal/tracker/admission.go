@@ -109,7 +109,7 @@ func (a *admission) admit(from netip.Addr) (of *address, reason string) {
 		return nil, "rate"
 	}
 	for n := of; n != nil; n = n.wide {
-		if n.sockets >= n.share*a.limits.MaxPerAddress {
+		if n.sockets >= a.mostSockets(n) {
 			return nil, "rate"
 		}
 	}
@@ -146,6 +146,15 @@ func (a *admission) forget(now time.Time) {
 			delete(a.addresses, network)
 		}
 	}
+}
+
+// mostSockets is what an address may hold. Half of all are for others than one /48, unless a single address may have more than that.
+func (a *admission) mostSockets(of *address) int {
+	most := of.share * a.limits.MaxPerAddress
+	if of.share == 1 {
+		return most
+	}
+	return min(most, max(a.limits.MaxPerAddress, a.limits.MaxSessions/2))
 }
 
 // mostConnects is what an address may begin at once; a session that is ended for what it did costs offence of those.

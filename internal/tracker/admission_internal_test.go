@@ -106,6 +106,25 @@ func TestNetworksOfIPv6AreBoundedTogether(t *testing.T) {
 	}
 }
 
+// TestOnePrefixLeavesHalfOfTheSockets: sixteen times what an address may have is more than a tracker has, by the defaults.
+func TestOnePrefixLeavesHalfOfTheSockets(t *testing.T) {
+	for _, c := range []struct{ sessions, perAddress, want int }{{200, 20, 100}, {200, 150, 150}} {
+		a, _ := admitting(c.sessions, c.perAddress, 1000)
+		taken := 0
+		for host := range 2 * c.sessions {
+			if of, _ := a.admit(netip.MustParseAddr(fmt.Sprintf("2001:db8:7:%x::1", host))); of != nil {
+				taken++
+			}
+		}
+		if taken != c.want {
+			t.Errorf("%d of %d sockets are one /48's, want %d", taken, c.sessions, c.want)
+		}
+		if of, reason := a.admit(netip.MustParseAddr("192.0.2.1")); of == nil {
+			t.Errorf("another address is refused: %q", reason)
+		}
+	}
+}
+
 // TestOnePrefixDoesNotFillTheMemoryOfAddresses: a /48 has 65,536 networks. Those that come when it may begin nothing any more are not known, and
 // where there is no room for one, it shares what the /48 has left.
 func TestOnePrefixDoesNotFillTheMemoryOfAddresses(t *testing.T) {
