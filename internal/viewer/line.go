@@ -122,4 +122,24 @@ func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func
 	}, seen
 }
 
+// beside loads at most so many bytes of what is no media. It is no measurement of the line. done comes once, on the loop, unless
+// stop came first.
+func (l *line) beside(url string, most int64, done func(data []byte, err error)) (stop func()) {
+	stopped, seen := false, &looks{}
+	cancel := l.origin.Get(Fetch{URL: url, MaxBytes: most}, func(n int64) {
+		more := int(seen.note(n, l.loop.Now()))
+		l.loop.Post(func() { l.others(more) })
+	}, func(got Fetched, err error) {
+		l.loop.Post(func() {
+			if !stopped {
+				done(got.Data, err)
+			}
+		})
+	})
+	return func() {
+		stopped = true
+		cancel()
+	}
+}
+
 func (l *line) answered(d time.Duration) { l.answer = (3*l.answer + max(d, 0)) / 4 }

@@ -110,13 +110,11 @@ func (l *lists) load(p *signed, s *seg) {
 	if l.running != nil || !l.sharing() || !l.wanted() || l.loop.Now().Before(p.again) {
 		return
 	}
-	over, seen := false, &looks{}
-	stop := func() {}
-	end := func(data []byte, err error) {
-		if over {
-			return
-		}
-		over, l.running, p.loaded = true, nil, true
+	if !p.loaded {
+		l.until = l.loop.Now().Add(listFirst)
+	}
+	l.running = l.line.beside(certificate.ListURL(s.playlist), mostList, func(data []byte, err error) {
+		l.running, p.loaded = nil, true
 		if err == nil {
 			l.figures.Bytes += int64(len(data))
 			err = l.take(p, data)
@@ -126,30 +124,11 @@ func (l *lists) load(p *signed, s *seg) {
 			l.came()
 		}
 		l.changed()
-	}
-	if !p.loaded {
-		l.until = l.loop.Now().Add(listFirst)
-	}
-	l.running = func() {
-		over, l.running = true, nil
-		stop()
-	}
-	stop = l.line.origin.Get(Fetch{URL: certificate.ListURL(s.playlist)}, func(n int64) {
-		more := int(seen.note(n, l.loop.Now()))
-		l.loop.Post(func() {
-			if l.line.others(more); n > mostList && !over {
-				stop()
-				end(nil, certificate.ErrList)
-			}
-		})
-	}, func(got Fetched, err error) { l.loop.Post(func() { end(got.Data, err) }) })
+	})
 }
 
 // take reads a list. Of two entries for a name the one that was issued later holds: a cache may serve an older list.
 func (l *lists) take(p *signed, data []byte) error {
-	if len(data) > mostList {
-		return certificate.ErrList
-	}
 	came, err := certificate.ParseList(data)
 	if err != nil {
 		return err
@@ -189,5 +168,6 @@ func (l *lists) rest(p *signed, s *seg, err error) {
 func (l *lists) stop() {
 	if l.running != nil {
 		l.running()
+		l.running = nil
 	}
 }

@@ -1,8 +1,6 @@
 package viewer
 
 import (
-	"errors"
-
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -10,8 +8,6 @@ import (
 
 // mostCertificate is the longest certificate of a part that is loaded, bytes.
 const mostCertificate = 8192
-
-var errLongCertificate = errors.New("a certificate of a part is not so long")
 
 // partCertificates verifies the certificates of parts, and loads those of the packager (spec/packaging.md, "Parts"). The node says when.
 type partCertificates struct {
@@ -29,29 +25,11 @@ func (c *partCertificates) load(s *streams, a parts.Certificate) {
 		return // the player waits for it no more; the node gives up a load that is not answered
 	}
 	ref := f.load.Reference
-	over, seen := false, &looks{}
-	stop := func() {}
-	end := func(data []byte, err error) {
-		if over {
-			return
-		}
-		over, f.certifying = true, nil
+	f.certifying = c.line.beside(certificate.PartURL(ref.URL, ref.Ranged, ref.First, ref.Last), mostCertificate, func(data []byte, err error) {
+		f.certifying = nil
 		content := c.take(ref, data, err)
 		s.with(func(n *parts.Node, now int64) { n.Loaded(now, a, content) })
-	}
-	f.certifying = func() {
-		over, f.certifying = true, nil
-		stop()
-	}
-	stop = c.line.origin.Get(Fetch{URL: certificate.PartURL(ref.URL, ref.Ranged, ref.First, ref.Last)}, func(n int64) {
-		more := int(seen.note(n, c.loop.Now()))
-		c.loop.Post(func() {
-			if c.line.others(more); n > mostCertificate && !over {
-				stop()
-				end(nil, errLongCertificate)
-			}
-		})
-	}, func(got Fetched, err error) { c.loop.Post(func() { end(got.Data, err) }) })
+	})
 }
 
 // late gives up a load that takes too long.
@@ -66,13 +44,14 @@ func (c *partCertificates) late(f *followed) {
 func (f *followed) giveUp() {
 	if f.certifying != nil {
 		f.certifying()
+		f.certifying = nil
 	}
 }
 
 // take is what a certificate says that was loaded for a part; nil: it is none of a packager that verifies.
 func (c *partCertificates) take(ref Reference, data []byte, err error) *parts.Content {
 	id, named := c.segments.id(ref)
-	if err == nil && len(data) <= mostCertificate && named {
+	if err == nil && named {
 		if cert := c.judged(data); cert != nil && cert.Alg == certificate.Packager && segment.NewID(c.site, cert.Name) == id {
 			c.figures.Parts++
 			c.figures.Bytes += int64(len(data))

@@ -71,7 +71,7 @@ func TestASourceLoadsThePackagersCertificates(t *testing.T) {
 	r, child := packagedRig(t)
 	data := media(5)
 	o := r.plays(1, time.Second)
-	if len(r.fetches) != 2 || r.fetches[1] != (Fetch{URL: partURL(1) + ".leeway"}) {
+	if len(r.fetches) != 2 || r.fetches[1] != (Fetch{URL: partURL(1) + ".leeway", MaxBytes: mostCertificate}) {
 		t.Fatalf("the origin was asked %+v", r.fetches)
 	}
 	r.answer(0, data, nil) // it comes ahead of the certificate, and is played

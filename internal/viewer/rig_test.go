@@ -52,6 +52,9 @@ func (r *rig) Get(f Fetch, _ func(int64), done func(Fetched, error)) (cancel fun
 
 // answer has the origin answer the n-th fetch.
 func (r *rig) answer(n int, data []byte, err error) {
+	if most := r.fetches[n].MaxBytes; most > 0 && int64(len(data)) > most {
+		data, err = nil, ErrTooLarge
+	}
 	r.answers[n](Fetched{Data: data}, err)
 	r.w.run(time.Millisecond)
 }
