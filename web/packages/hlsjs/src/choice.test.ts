@@ -3,15 +3,9 @@
  * wavers. The same seed gives the same line to both.
  */
 import { afterEach, expect, test, vi } from 'vitest';
-import { createEngine } from '../../core/src/engine.ts';
-import { createEmitter } from '../../core/src/events.ts';
-import type { EngineEvents } from '../../core/src/ports.ts';
-import { Seed, swarmId } from '../../core/src/simulation/actors.ts';
-import { rules, Signer } from '../../core/src/simulation/film.ts';
-import { crypto, World } from '../../core/src/simulation/world.ts';
-import { createStats } from '../../core/src/stats/stats.ts';
-import { createCredit } from '../../core/src/transfer/credit.ts';
-import { createLine } from '../../core/src/transfer/line.ts';
+import { Seed, viewerEngine } from '../../core/src/simulation/actors.ts';
+import { Signer } from '../../core/src/simulation/film.ts';
+import { World } from '../../core/src/simulation/world.ts';
 import { attachTo } from './simulation/attach.ts';
 import { HomeNetwork, RenditionFilm, random } from './simulation/line.ts';
 import { originLoader } from './simulation/origin.ts';
@@ -65,25 +59,8 @@ function addPeer(
   { world, network, player }: ReturnType<typeof setUp>,
   background = false,
 ): () => (string | undefined)[] {
-  const line = createLine(world);
   const reasons: (string | undefined)[] = [];
-  const events = createEmitter<EngineEvents>(() => {});
-  const engine = createEngine({
-    clock: world,
-    crypto,
-    rules,
-    line,
-    stats: createStats(),
-    credit: createCredit(world),
-    self: () => home,
-    swarm: swarmId,
-    uploads: () => true,
-    hurry: () => {},
-    emit: events.emit,
-    notice: () => {},
-    policy: { background },
-  });
-  engine.setKeys([signer.verifyKey]);
+  const { engine, line, events } = viewerEngine(home, world, signer, { background: undefined, policy: { background } });
   engine.setLinking(true, !background);
   events.on('segment', ({ result }) => {
     if (result.source === 'origin') reasons.push(result.reason);

@@ -3,17 +3,12 @@
  * and engine, parts that a seed pushes, a line that wavers. The same seed gives the same line to both.
  */
 import { afterEach, expect, test, vi } from 'vitest';
-import { createEngine } from '../../core/src/engine.ts';
-import { createEmitter } from '../../core/src/events.ts';
-import type { EngineEvents, PeerLink } from '../../core/src/ports.ts';
-import { swarmId } from '../../core/src/simulation/actors.ts';
+import type { PeerLink } from '../../core/src/ports.ts';
+import { viewerEngine } from '../../core/src/simulation/actors.ts';
 import { Broadcast } from '../../core/src/simulation/broadcast.ts';
-import { rules, Signer } from '../../core/src/simulation/film.ts';
+import { Signer } from '../../core/src/simulation/film.ts';
 import { PartSeed } from '../../core/src/simulation/partseed.ts';
-import { crypto, World } from '../../core/src/simulation/world.ts';
-import { createStats } from '../../core/src/stats/stats.ts';
-import { createCredit } from '../../core/src/transfer/credit.ts';
-import { createLine } from '../../core/src/transfer/line.ts';
+import { World } from '../../core/src/simulation/world.ts';
 import { attachTo } from './simulation/attach.ts';
 import { HomeNetwork, type LineOptions, random } from './simulation/line.ts';
 import { originLoader } from './simulation/origin.ts';
@@ -67,24 +62,10 @@ function setUp({ rate, seed }: Case) {
 
 /** Gives a player a seed that pushes all parts. Answers where its bytes came from. */
 function addSeed({ world, network, streams, player }: ReturnType<typeof setUp>) {
-  const line = createLine(world);
-  const events = createEmitter<EngineEvents>(() => {});
-  const engine = createEngine({
-    clock: world,
-    crypto,
-    rules,
-    line,
-    stats: createStats(),
-    credit: createCredit(world),
-    self: () => home,
-    swarm: swarmId,
-    uploads: () => true,
-    hurry: () => {},
-    emit: events.emit,
-    notice: () => {},
+  const { engine, line, events } = viewerEngine(home, world, signer, {
+    background: undefined,
     loadSeldom: () => import('../../core/src/seldom.ts'),
   });
-  engine.setKeys([signer.verifyKey]);
   const bytes = { origin: 0, seed: 0, peer: 0 };
   events.on('segment', ({ result }) => {
     for (const from of ['origin', 'seed', 'peer'] as const) bytes[from] += result.bytes[from];

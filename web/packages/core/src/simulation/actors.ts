@@ -1,7 +1,7 @@
 import { type Alarm, type Background, createBackground } from '../background/index.ts';
 import { createEngine } from '../engine.ts';
 import type { EngineDeps } from '../enginedeps.ts';
-import { createEmitter } from '../events.ts';
+import { createEmitter, type Emitter } from '../events.ts';
 import type { ByteRange, Clock, Engine, EngineEvents, PeerLink, SegmentResult } from '../ports.ts';
 import { maxLength, virtualRanges } from '../segment/index.ts';
 import { createStats } from '../stats/stats.ts';
@@ -173,6 +173,35 @@ export class Seed {
   }
 }
 
+/** The engine of a viewer, with what a page would give it. */
+export const viewerEngine = (id: string, clock: Clock, signer: Signer, deps: Partial<EngineDeps>) => {
+  const line = createLine(clock);
+  const events = createEmitter<EngineEvents>(nothing);
+  // One home, one controller over all its links.
+  let background: Background | undefined;
+  const engine = createEngine({
+    background() {
+      background ??= createBackground({ clock, alarm: alarmOf(clock), soon: queueMicrotask });
+      return background;
+    },
+    line,
+    stats: createStats(),
+    credit: createCredit(clock),
+    clock,
+    crypto,
+    rules,
+    self: () => id,
+    swarm: swarmId,
+    uploads: () => true,
+    hurry: nothing,
+    emit: events.emit,
+    notice: nothing,
+    ...deps,
+  });
+  engine.setKeys([signer.verifyKey]);
+  return { engine, line, events };
+};
+
 /** A viewer: an engine and a player that keeps its buffer full. */
 export class Viewer {
   readonly engine: Engine;
@@ -195,7 +224,7 @@ export class Viewer {
   onProgress?: (loaded: number) => void;
   /** Gives up what is being loaded. */
   abort = nothing;
-  readonly events = createEmitter<EngineEvents>(nothing);
+  readonly events: Emitter<EngineEvents>;
   private position = 0;
   private bufferedMs = 0;
   private updatedAt = 0;
@@ -211,30 +240,10 @@ export class Viewer {
     deps: Partial<EngineDeps> = {},
     private readonly aheadMs = 30_000,
   ) {
-    const clock = deps.clock ?? network.world;
-    this.clock = clock;
-    // One home, one controller over all its links.
-    let background: Background | undefined;
-    this.engine = createEngine({
-      background() {
-        background ??= createBackground({ clock, alarm: alarmOf(clock), soon: queueMicrotask });
-        return background;
-      },
-      line: createLine(this.clock),
-      stats: createStats(),
-      credit: createCredit(this.clock),
-      clock: network.world,
-      crypto,
-      rules,
-      self: () => id,
-      swarm: swarmId,
-      uploads: () => true,
-      hurry: nothing,
-      emit: this.events.emit,
-      notice: nothing,
-      ...deps,
-    });
-    this.engine.setKeys([signer.verifyKey]);
+    this.clock = deps.clock ?? network.world;
+    const { engine, events } = viewerEngine(id, this.clock, signer, deps);
+    this.engine = engine;
+    this.events = events;
     this.events.on('unlink', (u) => this.unlinked.push({ ...u, at: network.world.now() }));
   }
 

@@ -1,18 +1,14 @@
 /** A viewer of a low-latency stream: an engine, and a player that loads each part when it is listed. */
 
-import { type Background, createBackground } from '../background/index.ts';
-import { createEngine } from '../engine.ts';
 import type { EngineDeps } from '../enginedeps.ts';
-import { createEmitter } from '../events.ts';
+import type { Emitter } from '../events.ts';
 import type { Engine, EngineEvents, PeerLink, SegmentResult } from '../ports.ts';
 import * as seldom from '../seldom.ts';
-import { createStats } from '../stats/stats.ts';
-import { createCredit } from '../transfer/credit.ts';
-import { createLine, type Line } from '../transfer/line.ts';
-import { alarmOf, swarmId } from './actors.ts';
+import type { Line } from '../transfer/line.ts';
+import { viewerEngine } from './actors.ts';
 import type { Broadcast } from './broadcast.ts';
-import { rules, type Signer } from './film.ts';
-import { crypto, type Network } from './world.ts';
+import type { Signer } from './film.ts';
+import type { Network } from './world.ts';
 
 const nothing = () => {};
 /** A player begins so far behind the last part. */
@@ -33,7 +29,7 @@ export class PartViewer {
   /** What it asks for are segments, and no parts. */
   segments = false;
   abort = nothing;
-  readonly events = createEmitter<EngineEvents>(nothing);
+  readonly events: Emitter<EngineEvents>;
   private position = 0;
   private bufferedMs = 0;
   private updatedAt = 0;
@@ -46,31 +42,11 @@ export class PartViewer {
     signer: Signer,
     deps: Partial<EngineDeps> = {},
   ) {
-    const { world: clock } = network;
     this.playing = broadcast;
-    this.line = createLine(clock);
-    let background: Background | undefined;
-    this.engine = createEngine({
-      background() {
-        background ??= createBackground({ clock, alarm: alarmOf(clock), soon: queueMicrotask });
-        return background;
-      },
-      line: this.line,
-      stats: createStats(),
-      credit: createCredit(clock),
-      clock,
-      crypto,
-      rules,
-      self: () => id,
-      swarm: swarmId,
-      uploads: () => true,
-      hurry: nothing,
-      emit: this.events.emit,
-      notice: nothing,
-      loadSeldom: async () => seldom,
-      ...deps,
-    });
-    this.engine.setKeys([signer.verifyKey]);
+    const of = viewerEngine(id, network.world, signer, { loadSeldom: async () => seldom, ...deps });
+    this.engine = of.engine;
+    this.line = of.line;
+    this.events = of.events;
     this.events.on('unlink', (u) => this.unlinked.push(u));
   }
 
