@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"context"
 	"net"
 	"net/http"
 	"strings"
@@ -12,50 +11,16 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/testkit/testbus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
-
-// lossy is a real bus that loses some of what is published on it.
-type lossy struct {
-	Bus
-	mu   sync.Mutex
-	lose func(subject string) bool // guarded by mu
-}
-
-func (l *lossy) loses(subject string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.lose != nil && l.lose(subject)
-}
-
-func (l *lossy) Publish(subject string, data []byte) error {
-	if l.loses(subject) {
-		return nil
-	}
-	return l.Bus.Publish(subject, data)
-}
-
-func (l *lossy) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
-	answer, err := l.Bus.Request(ctx, subject, data)
-	if err == nil && l.loses(subject) {
-		<-ctx.Done()
-		return nil, ctx.Err() // the home has heard the request, and its answer is lost
-	}
-	return answer, err
-}
-
-func (l *lossy) set(lose func(subject string) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lose = lose
-}
 
 func deliveriesOf(subject string) bool { return strings.HasSuffix(subject, ".deliver") }
 
 // TestLostSignalsAreSaidAgain loses the first eight deliveries, six signals and two that are said again: all arrive, in order.
 func TestLostSignalsAreSaidAgain(t *testing.T) {
 	w := newWorld(t)
-	line := &lossy{Bus: w.bus}
+	line := &testbus.Lossy{Bus: w.bus}
 	w.through = line
 	near, far := w.tracker(nil), w.tracker(nil)
 	know(t, near, far)
@@ -64,7 +29,7 @@ func TestLostSignalsAreSaidAgain(t *testing.T) {
 	swarm := b.join().Swarm
 	expect[*signal.Introduce](b)
 	n := 0
-	line.set(func(subject string) bool {
+	line.Lose(func(subject string) bool {
 		if deliveriesOf(subject) {
 			n++
 		}
@@ -91,13 +56,13 @@ func TestLostSignalsAreSaidAgain(t *testing.T) {
 // TestLostAnswerIsNotASecondJoin loses the home's answer to a join: asked again it says the same, introductions too.
 func TestLostAnswerIsNotASecondJoin(t *testing.T) {
 	w := newWorld(t)
-	line := &lossy{Bus: w.bus}
+	line := &testbus.Lossy{Bus: w.bus}
 	w.through = line
 	home, other := homed(t, w, nil)
 	first := home.viewer("")
 	first.join()
 	n := 0
-	line.set(func(subject string) bool {
+	line.Lose(func(subject string) bool {
 		if strings.HasSuffix(subject, ".home") {
 			n++
 		}

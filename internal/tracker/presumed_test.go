@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/testkit/testbus"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -16,7 +17,7 @@ func beats(subject string) bool { return subject == bus.SubjectTrackerBeat }
 // notices nothing, and goes on where it was.
 func TestASessionThoughtDeadHearsSignals(t *testing.T) {
 	w := newWorld(t)
-	line := &lossy{Bus: w.bus}
+	line := &testbus.Lossy{Bus: w.bus}
 	w.through = line
 	quiet := w.tracker(calm)
 	w.through = nil
@@ -37,11 +38,11 @@ func TestASessionThoughtDeadHearsSignals(t *testing.T) {
 	for n := range 5 {
 		say(n + 1)
 	}
-	line.set(beats)
+	line.Lose(beats)
 	testkit.Eventually(t, "it is taken for dead", func() bool { return other.roster.live() == 1 })
 	// What is under way keeps a stream alive; it is forgotten at a beat at which nothing is.
 	other.streams.Maintain()
-	line.set(nil)
+	line.Lose(nil)
 	know(t, quiet, other)
 	for n := range 5 {
 		say(n + 6)

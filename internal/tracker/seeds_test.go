@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/testkit/testbus"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -13,10 +14,10 @@ import (
 func seedDeliveries(subject string) bool { return strings.HasPrefix(subject, "leeway.v1.seed.") }
 
 // withSeed is a tracker on a bus that can lose messages, and a viewer that was introduced to a seed.
-func withSeed(t *testing.T) (w *world, line *lossy, v *viewer, swarm, seed signal.ID, received <-chan bus.SeedDelivery) {
+func withSeed(t *testing.T) (w *world, line *testbus.Lossy, v *viewer, swarm, seed signal.ID, received <-chan bus.SeedDelivery) {
 	t.Helper()
 	w = newWorld(t)
-	line = &lossy{Bus: w.bus}
+	line = &testbus.Lossy{Bus: w.bus}
 	w.through = line
 	n := w.tracker(nil)
 	seed, received = w.seed()
@@ -33,7 +34,7 @@ func withSeed(t *testing.T) (w *world, line *lossy, v *viewer, swarm, seed signa
 func TestLostSignalsToSeedsAreSaidAgain(t *testing.T) {
 	w, line, v, swarm, seed, received := withSeed(t)
 	n := 0
-	line.set(func(subject string) bool {
+	line.Lose(func(subject string) bool {
 		if seedDeliveries(subject) {
 			n++
 		}
@@ -62,7 +63,7 @@ func TestLostSignalsToSeedsAreSaidAgain(t *testing.T) {
 // TestOffersThatReachNoSeedComeBack: the viewer may offer to another, or again.
 func TestOffersThatReachNoSeedComeBack(t *testing.T) {
 	w, line, v, swarm, seed, _ := withSeed(t)
-	line.set(seedDeliveries)
+	line.Lose(seedDeliveries)
 	offer := &signal.Signal{Swarm: swarm, To: seed, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan}
 	v.send(offer)
 	testkit.Eventually(t, "it is said again", func() bool { return w.metrics.Value(defDeliveries, "again") > 0 })

@@ -86,7 +86,7 @@ func TestTorrentsMoveWithTheirHome(t *testing.T) {
 	a, b := n[0].client(), n[1].client()
 	a.enter(hash, "a")
 	b.enter(hash, "b")
-	n[2].line.set(func(string) bool { return true })
+	n[2].line.Lose(func(string) bool { return true })
 	testkit.Eventually(t, "the death is noticed", func() bool { return n[0].Live() == 2 && n[1].Live() == 2 })
 	counted := func() int {
 		f0, f1 := id20(hash), id20(hash)

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,29 +33,6 @@ const (
 	closePolicy   = 1008
 )
 
-// lossy is a real bus that loses some of what is published on it.
-type lossy struct {
-	tracker.Bus
-	mu   sync.Mutex
-	lose func(subject string) bool // guarded by mu
-}
-
-func (l *lossy) Publish(subject string, data []byte) error {
-	l.mu.Lock()
-	lost := l.lose != nil && l.lose(subject)
-	l.mu.Unlock()
-	if lost {
-		return nil
-	}
-	return l.Bus.Publish(subject, data)
-}
-
-func (l *lossy) set(lose func(subject string) bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lose = lose
-}
-
 func beats(subject string) bool { return subject == bus.SubjectTrackerBeat }
 
 // world is trackers with the room of the protocol on a real NATS server, reached over real sockets.
@@ -76,7 +52,7 @@ func newWorld(t *testing.T) *world {
 type node struct {
 	*tracker.Tracker
 	room  *Service
-	line  *lossy
+	line  *testbus.Lossy
 	world *world
 	url   string
 }
@@ -90,7 +66,7 @@ func (w *world) tracker(change func(*tracker.Config, *Config)) *node {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	n := &node{world: w, line: &lossy{Bus: w.bus}}
+	n := &node{world: w, line: &testbus.Lossy{Bus: w.bus}}
 	cfg, room := tracker.Config{
 		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*site.Site{one}, Now: w.clock.Now, Metrics: &w.metrics,
 		// Three of them is how long a goroutine of a busy machine may be kept waiting before others take its tracker for dead.

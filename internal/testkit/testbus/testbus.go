@@ -2,6 +2,8 @@
 package testbus
 
 import (
+	"context"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -22,4 +24,42 @@ func Open(t *testing.T) *natsbus.Bus {
 		goleak.VerifyNone(t, leaks)
 	})
 	return b
+}
+
+// Lossy is a bus that loses some of what is published on it, and some answers.
+type Lossy struct {
+	*natsbus.Bus
+	mu   sync.Mutex
+	lose func(subject string) bool // guarded by mu
+}
+
+// Lose says what is lost from now on; nil: nothing is.
+func (l *Lossy) Lose(lose func(subject string) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lose = lose
+}
+
+func (l *Lossy) loses(subject string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lose != nil && l.lose(subject)
+}
+
+// Publish publishes what is not lost.
+func (l *Lossy) Publish(subject string, data []byte) error {
+	if l.loses(subject) {
+		return nil
+	}
+	return l.Bus.Publish(subject, data)
+}
+
+// Request asks. The other side has heard a question whose answer is lost.
+func (l *Lossy) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	answer, err := l.Bus.Request(ctx, subject, data)
+	if err == nil && l.loses(subject) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return answer, err
 }
