@@ -20,7 +20,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
-// shortFilm is tinyFilm in segments of a tenth of a second: its replay goes on while a test looks.
+// shortFilm is testkit.TinyFilm in segments of a tenth of a second: its replay goes on while a test looks.
 func shortFilm(t *testing.T) string {
 	t.Helper()
 	dir := testkit.TinyFilm(t)

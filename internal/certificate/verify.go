@@ -29,9 +29,6 @@ const (
 	Valid         Outcome = "valid"
 )
 
-// Outcomes lists the closed set.
-var Outcomes = []Outcome{Malformed, UnknownAlg, UnknownKey, BadSignature, WrongSite, WrongName, Revoked, Expired, FromTheFuture, Valid}
-
 // MaxSkew is how far in the future of tracker time a certificate may have been issued.
 const MaxSkew = 5 * time.Minute
 

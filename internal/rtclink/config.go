@@ -1,4 +1,4 @@
-// Package rtclink carries links over WebRTC data channels. It is the only place that imports pion.
+// Package rtclink carries links over WebRTC data channels.
 //
 // A Host owns one UDP socket for all its links (or one a link, for hosts that dial), with buffers of its own size. A
 // Link is an ICE agent on a mux of ours (mux.go), pion's DTLS handshake (handshake.go) and records of ours after it

@@ -2,19 +2,15 @@ package rtclink
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"net"
 	"sync"
 	"time"
 
 	"github.com/pion/dtls/v3"
 )
-
-func sha256New() hash.Hash { return sha256.New() }
 
 // earlyRecords bounds how many datagrams are kept before the handshake reads, and how many of application data while it ends.
 const earlyRecords = 64

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/gob"
 	"errors"
@@ -74,7 +75,7 @@ func keysOf(state dtls.State) (*keys, error) {
 	if !s.IsClient {
 		client, server = server, client
 	}
-	k, err := prf.GenerateEncryptionKeys(s.MasterSecret, client[:], server[:], 0, 16, 4, sha256New)
+	k, err := prf.GenerateEncryptionKeys(s.MasterSecret, client[:], server[:], 0, 16, 4, sha256.New)
 	if err != nil {
 		return nil, fmt.Errorf("DTLS keys: %w", err)
 	}

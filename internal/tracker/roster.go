@@ -23,7 +23,6 @@ const maxSeeds = 1024
 
 // roster is the rest of the cluster: trackers, seeds and the seeds' verify keys, by their beats.
 type roster struct {
-	self    signal.ID
 	timeout time.Duration // of beats
 	alone   atomic.Bool   // no other tracker lives: asked for every message of the WebTorrent protocol
 	drains  atomic.Bool   // this tracker: its viewers are handed over
@@ -47,7 +46,7 @@ type keySeen struct {
 func newRoster(self signal.ID, cfg Config) *roster {
 	timeout := 3 * cfg.BeatEvery
 	r := &roster{
-		self: self, timeout: timeout, view: cluster.NewView(self, timeout),
+		timeout: timeout, view: cluster.NewView(self, timeout),
 		seeds: map[signal.ID]seedSeen{}, keys: map[string]keySeen{},
 	}
 	r.alone.Store(true)
