@@ -183,9 +183,6 @@ func scaled(v, base float64, prefixes ...string) string {
 	for ; math.Abs(v) >= base && i < len(prefixes)-1; i++ {
 		v /= base
 	}
-	if i == 0 && prefixes[0] == "" {
-		return short(v) + " "
-	}
 	return short(v) + " " + prefixes[i]
 }
 

@@ -132,7 +132,7 @@ func (a *Arm) register(m armwire.Message) bool {
 	if a.say(armwire.Success, m.Transaction, "", nil) != nil {
 		return false
 	}
-	a.c.arrived <- a // there is room for MaxArms
+	a.c.arrived <- a // there is room for maxArms
 	return true
 }
 

@@ -21,19 +21,16 @@ import (
 
 // Config of a Controller.
 type Config struct {
-	Listen  string // address that arms dial, such as 127.0.0.1:0
-	Token   string // that arms have to say; empty: none
-	MaxArms int    // 256
-	Log     *slog.Logger
+	Listen string // address that arms dial, such as 127.0.0.1:0
+	Token  string // that arms have to say; empty: none
+	Log    *slog.Logger
 }
-
-// DefaultMaxArms bounds the arms of a controller.
-const DefaultMaxArms = 256
 
 // errClosing is why an arm is gone that the controller let go.
 var errClosing = errors.New("load: the controller is closed")
 
 const (
+	maxArms        = 256
 	registerWithin = 10 * time.Second // of an arm that has dialed
 	armPing        = 2 * time.Second
 	armGone        = 10 * time.Second // without a sign of life
@@ -60,9 +57,6 @@ type Controller struct {
 
 // Listen opens a controller. Close it when it is done.
 func Listen(cfg Config) (*Controller, error) {
-	if cfg.MaxArms == 0 {
-		cfg.MaxArms = DefaultMaxArms
-	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
@@ -71,7 +65,7 @@ func Listen(cfg Config) (*Controller, error) {
 		return nil, fmt.Errorf("load: listen for arms: %w", err)
 	}
 	c := &Controller{
-		cfg: cfg, listener: l, arrived: make(chan *Arm, cfg.MaxArms), served: make(chan struct{}), arms: map[*Arm]struct{}{}, names: map[string]bool{},
+		cfg: cfg, listener: l, arrived: make(chan *Arm, maxArms), served: make(chan struct{}), arms: map[*Arm]struct{}{}, names: map[string]bool{},
 	}
 	c.endpoint = wsconn.Handler(wsconn.Config{
 		Subprotocol: armwire.Subprotocol, MaxMessage: armwire.MaxMessage, WriteQueue: 1 << 20, WriteBytes: writeBytes,
@@ -102,7 +96,7 @@ func (c *Controller) Next(ctx context.Context) (*Arm, error) {
 func (c *Controller) accept(conn *wsconn.Conn, _ *http.Request) wsconn.Receiver {
 	a := newArm(c, conn)
 	c.mu.Lock()
-	full := c.closed || len(c.arms) >= c.cfg.MaxArms
+	full := c.closed || len(c.arms) >= maxArms
 	if !full {
 		c.arms[a] = struct{}{}
 	}

@@ -260,7 +260,6 @@ func (f *feed) push(to mesh.ID, p *part, i int) {
 	f.head(to, p)
 	if l.data.queued > backlog {
 		for _, m := range l.data.forget(func(part int) bool { return part < p.n }) {
-			n.sim.shed += m.size
 			m.left()
 		}
 	}

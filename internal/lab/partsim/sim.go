@@ -93,8 +93,6 @@ type sim struct {
 	all      []*node
 	messages int // of the mesh, or announcements and requests
 	requests int // to the origin, for parts
-	shed     int // bytes that children did not get for their backlog
-	egress   int // bytes of the origin to viewers
 	fetched  int // bytes of the origin to the seed
 }
 

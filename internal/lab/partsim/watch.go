@@ -131,7 +131,7 @@ func (w *watch) fetch(f *feed, p *part, want func(i int) bool) {
 func (w *watch) request(f *feed, p *part, run []int) {
 	sim := w.node.sim
 	sim.requests++
-	flow := &flow{w: sim.w, from: &sim.origin, to: w.node.access, sent: &sim.egress}
+	flow := &flow{w: sim.w, from: &sim.origin, to: w.node.access}
 	p.flows = append(p.flows, flow)
 	sim.w.signal(w.node.access, &sim.origin, func() {
 		for _, i := range run {

@@ -78,7 +78,6 @@ type flow struct {
 	queued   int // bytes that wait
 	inFlight int
 	closed   bool
-	sent     *int // counts bytes that leave; may be nil
 }
 
 type message struct {
@@ -120,9 +119,6 @@ func (f *flow) pump() {
 		f.waiting = f.waiting[1:]
 		f.queued -= m.size
 		f.inFlight += m.size
-		if f.sent != nil {
-			*f.sent += m.size
-		}
 		away := f.from.delay + f.to.delay
 		f.w.at(f.from.up.pass(f.w.now, m.size), func() {
 			if m.left != nil {

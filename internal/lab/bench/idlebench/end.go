@@ -21,12 +21,11 @@ import (
 
 // side is one process: an offerer with a socket a link, as a viewer has, or an answerer with one socket, as a seed has.
 type side struct {
-	offers bool
-	host   *rtclink.Host
-	links  *pairing.Links[*link]
-	say    func(message)
-	stop   context.CancelFunc
-	wg     sync.WaitGroup
+	host  *rtclink.Host
+	links *pairing.Links[*link]
+	say   func(message)
+	stop  context.CancelFunc
+	wg    sync.WaitGroup
 }
 
 // message is what the sides and the parent tell each other.
@@ -50,7 +49,7 @@ func newSide(offers bool, say func(message)) (*side, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &side{offers: offers, host: host, say: say, stop: cancel}
+	s := &side{host: host, say: say, stop: cancel}
 	s.links = pairing.New(host, func(n int, m pairing.Signal) { say(message{Type: "signal", Link: n, Signal: &m}) }, func() *link { return &link{side: s} })
 	s.wg.Go(func() { s.tick(ctx) })
 	return s, nil
