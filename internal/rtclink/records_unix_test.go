@@ -3,9 +3,9 @@
 package rtclink
 
 import (
-	"syscall"
 	"testing"
-	"time"
+
+	"github.com/leeway-video/leeway/internal/procstat"
 )
 
 // BenchmarkRecords is a link with records of ours and with pion's: the processor time of both ends for a gigabyte of data and for
@@ -34,7 +34,7 @@ func BenchmarkRecords(b *testing.B) {
 				}
 			}
 			connect(b, viewer, seed, receiver, sender)
-			message, before := make([]byte, benchMessage), spent()
+			message, before := make([]byte, benchMessage), procstat.CPU()
 			b.SetBytes(benchMessage)
 			b.ResetTimer()
 			for range b.N {
@@ -43,18 +43,18 @@ func BenchmarkRecords(b *testing.B) {
 				}
 			}
 			<-all
-			b.ReportMetric((spent()-before).Seconds()*1e9/float64(b.N*benchMessage), "cpu-s/GB")
+			b.ReportMetric((procstat.CPU()-before).Seconds()*1e9/float64(b.N*benchMessage), "cpu-s/GB")
 		})
 		b.Run(way.name+"/idle", func(b *testing.B) {
 			const links = 100
 			for range b.N {
 				seed, viewer := host(b, false), host(b, true)
 				goroutines, bytes := cost()
-				before := spent()
+				before := procstat.CPU()
 				for range links {
 					connectQuiet(b, viewer, seed)
 				}
-				opened := spent() - before
+				opened := procstat.CPU() - before
 				for _, h := range []*Host{seed, viewer} {
 					for l := range h.links {
 						settled(b, l)
@@ -68,13 +68,4 @@ func BenchmarkRecords(b *testing.B) {
 			}
 		})
 	}
-}
-
-// spent is the processor time that this process has used.
-func spent() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -292,19 +293,12 @@ func (v *viewer) closed() int {
 	for {
 		_ = v.ws.SetReadDeadline(time.Now().Add(testkit.Patience))
 		if _, _, err := v.ws.ReadMessage(); err != nil {
-			var c *websocket.CloseError
-			if asClose(err, &c) {
+			if c := (*websocket.CloseError)(nil); errors.As(err, &c) {
 				return c.Code
 			}
 			return -1
 		}
 	}
-}
-
-func asClose(err error, c **websocket.CloseError) bool {
-	e, ok := err.(*websocket.CloseError)
-	*c = e
-	return ok
 }
 
 // receive takes from a channel or fails the test.

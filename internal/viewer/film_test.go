@@ -163,16 +163,19 @@ func (f *film) correct(r *Result) bool {
 	return bytes.Equal(bytes.Join(r.Pieces, nil), f.files[path(r.URL)])
 }
 
-// testKey signs certificates; made from a seed, so that every run has the same.
-var testKey = sync.OnceValue(func() *ecdsa.PrivateKey {
-	d := make([]byte, 32)
-	d[31] = 7
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d)
+// testKey signs certificates, and packagerKey lists; made from a seed, so that every run has the same.
+var (
+	testKey     = sync.OnceValue(func() *ecdsa.PrivateKey { return keyFrom(7) })
+	packagerKey = sync.OnceValue(func() *ecdsa.PrivateKey { return keyFrom(9) })
+)
+
+func keyFrom(seed byte) *ecdsa.PrivateKey {
+	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), append(make([]byte, 31), seed))
 	if err != nil {
 		panic(err)
 	}
 	return key
-})
+}
 
 // names of the film's segments by ID.
 func (f *film) names() map[segment.ID]segment.Name {

@@ -1,10 +1,7 @@
 package viewer
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,17 +9,6 @@ import (
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
-
-// packagerKey signs lists; made from a seed, so that every run has the same.
-var packagerKey = sync.OnceValue(func() *ecdsa.PrivateKey {
-	d := make([]byte, 32)
-	d[31] = 9
-	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d)
-	if err != nil {
-		panic(err)
-	}
-	return key
-})
 
 func packagerVerifyKey() signal.VerifyKey {
 	point, err := packagerKey().PublicKey.Bytes()

@@ -15,11 +15,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/leeway-video/leeway/internal/procstat"
 )
 
 // echoed is an endpoint that a benchmark talks to: what comes goes back.
@@ -106,9 +107,9 @@ func (e echoed) dial(b *testing.B, n int) (all []*websocket.Conn, end func()) {
 
 // cost is the processor time of n things that f does, of both ends, in seconds each.
 func cost(n int, f func()) float64 {
-	before := spent()
+	before := procstat.CPU()
 	f()
-	return (spent() - before).Seconds() / float64(n)
+	return (procstat.CPU() - before).Seconds() / float64(n)
 }
 
 // kinds of endpoints, each with the plain one beside it.
@@ -261,13 +262,4 @@ func BenchmarkCrowd(b *testing.B) {
 
 func patientDial(network, address string) (net.Conn, error) {
 	return net.DialTimeout(network, address, patience)
-}
-
-// spent is the processor time that this process has used.
-func spent() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
