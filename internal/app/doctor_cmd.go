@@ -15,6 +15,7 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/webrtcend"
 )
 
 // doctorCmd is `leeway doctor`.
@@ -149,7 +150,7 @@ func (r *run) examined(file string) (local *doctor.Local, done func(), err error
 	if _, wrong := loadEnviron(r.env.Environ, config); wrong != nil {
 		return nil, nil, cmdline.Usage(wrong)
 	}
-	local = &doctor.Local{Admins: map[string]string{}, Want: rtclink.SocketBuffer, Sessions: config.Tracker.MaxSessions + spareFiles,
+	local = &doctor.Local{Admins: map[string]string{}, Want: webrtcend.SocketBuffer, Sessions: config.Tracker.MaxSessions + spareFiles,
 		Files: func(ctx context.Context) (uint64, string) { return openFiles(ctx, config.Tracker.Admin) }}
 	var found problems
 	if errors.As(located(file, config, lines, err, nil), &found) {

@@ -123,7 +123,7 @@ func (l *Line) live(remote *sdp.Description, offering bool) error {
 	stop := context.AfterFunc(l.ctx, func() { _ = secure.Close() })
 	p := &patience{Conn: secure, rtt: func() time.Duration { return time.Duration(l.rtt.Load()) }}
 	l.association, err = sctp.ClientWithOptions(
-		sctp.WithNetConn(p), sctp.WithLoggerFactory(silent), sctp.WithMTU(outboundMTU), sctp.WithMaxMessageSize(largest),
+		sctp.WithNetConn(p), sctp.WithLoggerFactory(silent), sctp.WithMTU(webrtcend.MTU), sctp.WithMaxMessageSize(largest),
 		sctp.WithMaxReceiveBufferSize(receiveBuffer), sctp.WithMinCwnd(minCwnd), sctp.WithEnableZeroChecksum(true),
 	)
 	stop()

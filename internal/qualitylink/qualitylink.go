@@ -21,8 +21,6 @@ const (
 )
 
 const (
-	// outboundMTU is the size of SCTP's packets, bytes: what Chromium takes for safe on any path.
-	outboundMTU = 1191
 	// receiveBuffer and largest bound what SCTP keeps of a client, bytes.
 	receiveBuffer = 1 << 20
 	largest       = 64 << 10

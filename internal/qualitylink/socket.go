@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"net"
 	"syscall"
-)
 
-// socketBuffer is asked of the kernel for each direction, bytes: its default overflows in bursts, which would count as loss.
-const socketBuffer = 4 << 20
+	"github.com/leeway-video/leeway/internal/webrtcend"
+)
 
 // kernel is a socket of the system.
 type kernel struct {
@@ -18,20 +17,10 @@ type kernel struct {
 
 // Listen opens a UDP socket.
 func Listen(address string) (Socket, error) {
-	at, err := net.ResolveUDPAddr("udp", address)
+	conn, err := webrtcend.ListenUDP(address)
 	if err != nil {
-		return nil, fmt.Errorf("quality link: listen address %q: %w (give ADDRESS:PORT)", address, err)
+		return nil, fmt.Errorf("quality link: %w", err)
 	}
-	network := "udp"
-	if at.IP.To4() != nil {
-		network = "udp4"
-	}
-	conn, err := net.ListenUDP(network, at)
-	if err != nil {
-		return nil, fmt.Errorf("quality link: open udp %s: %w", address, err)
-	}
-	_ = conn.SetReadBuffer(socketBuffer)
-	_ = conn.SetWriteBuffer(socketBuffer)
 	return &kernel{conn, readMarks(conn)}, nil
 }
 

@@ -13,9 +13,6 @@ var (
 	errRefused   = errors.New("rtclink: candidate: refused")
 )
 
-// outboundMTU is the size of SCTP's packets, bytes: what Chromium takes for safe on any path.
-const outboundMTU = 1191
-
 // newAgent makes the ICE agent of a link over s; answered is called when a check of its was answered, and in gets the data.
 func (h *Host) newAgent(s *socket, answered func(), in *intake) (*ice.Agent, error) {
 	options := []ice.AgentOption{

@@ -20,10 +20,6 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// SocketBuffer is asked of the kernel for each direction of a socket, in bytes. Pion leaves the kernel's default of
-// 212,992 bytes, which a burst overflows; SCTP then waits out a retransmission timeout of a second or more.
-const SocketBuffer = 4 << 20
-
 // ICEServer is a STUN or TURN server.
 type ICEServer struct {
 	URLs                 []string

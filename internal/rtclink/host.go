@@ -31,7 +31,7 @@ const (
 	// cwndStep is by how many bytes SCTP's window grows a round trip after a loss. Both lanes have windows of our own, which
 	// know the path; SCTP's packet a round trip takes 9 s back to what 100 Mbit/s and 40 ms hold, where one loss in the start
 	// halved it.
-	cwndStep = 8 * outboundMTU
+	cwndStep = 8 * webrtcend.MTU
 	// sctpMessage is the largest message of a control channel (spec/peer-protocol.md).
 	sctpMessage = 65535
 )

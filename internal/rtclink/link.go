@@ -13,6 +13,7 @@ import (
 	"github.com/pion/sctp"
 
 	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/webrtcend"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
@@ -184,7 +185,7 @@ func (l *Link) overlay(conn net.Conn, remote *sdp.Description) (*sctp.Associatio
 	options := []sctp.ClientOption{
 		sctp.WithNetConn(conn),
 		sctp.WithLoggerFactory(l.host.loggers),
-		sctp.WithMTU(outboundMTU),
+		sctp.WithMTU(webrtcend.MTU),
 		sctp.WithMaxMessageSize(sctpMessage),
 		sctp.WithMaxReceiveBufferSize(receiveBuffer),
 		sctp.WithMinCwnd(minCwnd),

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/webrtcend"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -234,12 +235,12 @@ func TestBadOffersLeaveNothing(t *testing.T) {
 func TestSmallBuffersAreWarnedAboutWithTheSysctl(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	warnBuffers(log, Buffers{Read: SocketBuffer, Write: SocketBuffer})
+	warnBuffers(log, Buffers{Read: webrtcend.SocketBuffer, Write: webrtcend.SocketBuffer})
 	warnBuffers(log, Buffers{})
 	if out.Len() > 0 {
 		t.Errorf("warned without a reason: %s", &out)
 	}
-	warnBuffers(log, Buffers{Read: 212992, Write: SocketBuffer})
+	warnBuffers(log, Buffers{Read: 212992, Write: webrtcend.SocketBuffer})
 	if !strings.Contains(out.String(), "net.core.rmem_max=4194304") {
 		t.Errorf("no sysctl in %s", &out)
 	}

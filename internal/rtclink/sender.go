@@ -12,7 +12,7 @@ import (
 )
 
 // packetPayload is how many bytes of a message one packet carries at least.
-var packetPayload = webrtcend.LeastPayload(outboundMTU)
+var packetPayload = webrtcend.LeastPayload(webrtcend.MTU)
 
 // sender hands data messages to SCTP, those of the foreground within the bound in flight (flight.go), and takes turns among the
 // data channels.

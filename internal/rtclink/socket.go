@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+
+	"github.com/leeway-video/leeway/internal/webrtcend"
 )
 
 // Buffers are the sizes of a socket's kernel buffers, in bytes, as read back; 0 where they cannot be read.
@@ -21,21 +23,10 @@ type socket struct {
 // openSocket opens a socket whose mux offers loopback addresses if loopback says so or listen is one, and is bounded by guard if there
 // is one.
 func openSocket(listen string, loopback bool, guard *Guard) (*socket, error) {
-	addr, err := net.ResolveUDPAddr("udp", listen)
+	conn, err := webrtcend.ListenUDP(listen)
 	if err != nil {
-		return nil, fmt.Errorf("rtclink: listen address %q: %w (give ADDRESS:PORT)", listen, err)
+		return nil, fmt.Errorf("rtclink: %w", err)
 	}
-	network := "udp"
-	if addr.IP.To4() != nil {
-		network = "udp4"
-	}
-	conn, err := net.ListenUDP(network, addr)
-	if err != nil {
-		return nil, fmt.Errorf("rtclink: open udp %s: %w", listen, err)
-	}
-	// What the kernel gives is read back: stock kernels cap silently.
-	_ = conn.SetReadBuffer(SocketBuffer)
-	_ = conn.SetWriteBuffer(SocketBuffer)
 	s := &socket{conn: conn, addr: conn.LocalAddr().(*net.UDPAddr), buffers: readBuffers(conn)}
 	addrs, err := offered(s.addr, loopback)
 	if err == nil {
@@ -76,9 +67,9 @@ func (s *socket) close() {
 
 // warnBuffers says once what to set when the kernel gave less than was asked.
 func warnBuffers(log *slog.Logger, b Buffers) {
-	if b.Read > 0 && (b.Read < SocketBuffer || b.Write < SocketBuffer) {
+	if b.Read > 0 && (b.Read < webrtcend.SocketBuffer || b.Write < webrtcend.SocketBuffer) {
 		log.Warn("udp socket buffers are smaller than asked: bursts will be lost",
-			"read_bytes", b.Read, "write_bytes", b.Write, "asked_bytes", SocketBuffer,
-			"hint", fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", SocketBuffer, SocketBuffer))
+			"read_bytes", b.Read, "write_bytes", b.Write, "asked_bytes", webrtcend.SocketBuffer,
+			"hint", fmt.Sprintf("sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d", webrtcend.SocketBuffer, webrtcend.SocketBuffer))
 	}
 }

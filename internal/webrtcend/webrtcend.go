@@ -1,5 +1,5 @@
 // Package webrtcend has what every WebRTC end of the product has, whatever it carries: an identity, the handshake that holds the other
-// side to the fingerprint that it signaled, and how much of a message one packet carries.
+// side to the fingerprint that it signaled, sockets, and how much of a message one packet carries.
 //
 // Links of viewers and seeds (rtclink) and lines of the network check (qualitylink) stand on it. Neither stands on the other.
 package webrtcend

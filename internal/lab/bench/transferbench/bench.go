@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/webrtcend"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -102,9 +102,9 @@ func loopback(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 
 // capped says why nothing can be claimed from a machine whose kernel gives smaller socket buffers than were asked.
 func capped(buffers [2]int) string {
-	if min(buffers[0], buffers[1]) >= rtclink.SocketBuffer {
+	if min(buffers[0], buffers[1]) >= webrtcend.SocketBuffer {
 		return ""
 	}
 	return fmt.Sprintf("the kernel caps socket buffers at %d and %d bytes (read, write): sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d",
-		buffers[0], buffers[1], rtclink.SocketBuffer, rtclink.SocketBuffer)
+		buffers[0], buffers[1], webrtcend.SocketBuffer, webrtcend.SocketBuffer)
 }
