@@ -1,3 +1,4 @@
+import { set } from './figures';
 import { formatBytes, formatRate } from './format';
 import { columnMs, columns, type Rates, roundUp, without } from './history';
 
@@ -117,8 +118,4 @@ function y(rate: number, top: number): string {
 
 function make<K extends keyof SVGElementTagNameMap>(name: K): SVGElementTagNameMap[K] {
   return document.createElementNS('http://www.w3.org/2000/svg', name);
-}
-
-function set(element: HTMLElement, text: string): void {
-  if (element.textContent !== text) element.textContent = text;
 }

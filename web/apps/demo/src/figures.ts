@@ -65,6 +65,7 @@ function get(selector: string): HTMLElement {
   return document.querySelector<HTMLElement>(selector)!;
 }
 
-function set(element: HTMLElement, text: string): void {
+/** Says something in an element, unless it says so already. */
+export function set(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

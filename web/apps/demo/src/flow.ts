@@ -35,7 +35,7 @@ export function advance(stream: Stream, seconds: number): boolean {
 }
 
 /** Width of a stream's bed: grows with the root of its rate, so that a trickle is seen and a flood fits. */
-export function bedWidth(rate: number): number {
+function bedWidth(rate: number): number {
   return rate <= 0 ? 1 : Math.min(9, 1.5 + 6 * Math.sqrt(rate / 1_000_000));
 }
 

@@ -1,4 +1,5 @@
 import type { Source } from './delivery';
+import { set } from './figures';
 import { advance, paint, paintIdle, type Stream } from './flow';
 import { arrange, detailed, fanned, type Participant, type Place } from './layout';
 
@@ -150,9 +151,9 @@ export class Picture {
     if (node.style.transform !== transform) node.style.transform = transform;
     node.style.setProperty('--w', `${place.w}px`);
     node.style.setProperty('--h', `${place.h}px`);
-    setText(node.querySelector('.name')!, figure.label);
+    set(node.querySelector('.name')!, figure.label);
     const detail = node.querySelector<HTMLElement>('.detail')!;
-    setText(detail, figure.detail);
+    set(detail, figure.detail);
     detail.dataset.source = figure.source ?? '';
     node.title = figure.story;
     node.setAttribute('aria-label', figure.story);
@@ -191,8 +192,4 @@ export class Picture {
     this.update(this.scene);
     this.draw(performance.now());
   }
-}
-
-function setText(element: Element, text: string): void {
-  if (element.textContent !== text) element.textContent = text;
 }

@@ -26,7 +26,7 @@ function start(play: Adapter['play'], players: Setting[]): void {
 }
 
 /** URL path of the n-th script or style sheet of an adapter. */
-export const assetPath = (file: string, n: number): string => `asset-${n}${extname(file)}`;
+const assetPath = (file: string, n: number): string => `asset-${n}${extname(file)}`;
 
 export function pageHtml(adapter: Adapter, { players, tracker }: PageOptions): string {
   const markup = adapter.markup ?? '<video muted playsinline width="320" height="180"></video>';

@@ -26,8 +26,8 @@ export interface Stamp {
   ackNow: boolean;
 }
 
-export const ackType = 0x30;
-export const ackLength = 25;
+const ackType = 0x30;
+const ackLength = 25;
 
 /** Whether the sequence that lies so far below the highest one has come. */
 export const inBitmap = ({ bitmap: [high, low] }: LedbatAck, below: number): boolean =>

@@ -10,7 +10,7 @@ export const stripes = 4;
 /** Peer IDs of a place. */
 export const maxPath = 8;
 /** Of a place: of a node that nothing feeds. */
-export const maxRank = Number.MAX_SAFE_INTEGER;
+const maxRank = Number.MAX_SAFE_INTEGER;
 /** Of a part. */
 export const maxPushId = 2 ** 22 - 1;
 const maxCertificate = 17837;

@@ -66,7 +66,7 @@ export interface RangeMessage {
   to_ms: number;
 }
 
-export const failReasons = ['gone', 'busy', 'timeout', 'lna-denied', 'udp-blocked', 'refused', 'plan'] as const;
+const failReasons = ['gone', 'busy', 'timeout', 'lna-denied', 'udp-blocked', 'refused', 'plan'] as const;
 /** Why a link never opened, as it is signaled and counted. */
 export type FailReason = (typeof failReasons)[number];
 

@@ -1,4 +1,4 @@
-import type { ScheduleInput, ScheduleRequest } from '../schedule/input.ts';
+import { defaultPolicy, type ScheduleInput, type ScheduleRequest } from '../schedule/input.ts';
 
 const id = (digit: string) => digit.repeat(32);
 
@@ -14,17 +14,7 @@ export const long = (queued: number): ScheduleInput => {
   return {
     now_us: 3_000_000,
     self,
-    policy: {
-      urgent_permille: 1500,
-      patience_us: 1_000_000,
-      cert_patience_us: 2_000_000,
-      link_patience_us: 1_500_000,
-      piece_cap: 128,
-      peer_cap: 524_288,
-      seed_cap: 131_072,
-      background: false,
-      max_wait_us: 2_000_000,
-    },
+    policy: defaultPolicy,
     credit_us: -1,
     slow_credit_us: 2_000_000,
     linking: false,

@@ -17,7 +17,7 @@ const left = (s: Segment, held: number, line: Line): number =>
     : (s.bitrate * s.ref.durationMs) / 8000);
 
 /** A segment as the schedule sees it. */
-export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: Line): WantedSegment => {
+const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: Line): WantedSegment => {
   const pieces = s.certificate ? pieceCount(s.certificate.length) : 0;
   const held = cache.get(s.id);
   const have = held ? bitmapPieces(held.bitmap, pieces) : [];
@@ -38,7 +38,7 @@ export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: 
 };
 
 /** The peers and what was asked of them, as the schedule sees them. `relays`: those behind a relay are asked for something. */
-export const viewPeers = (
+const viewPeers = (
   peers: Iterable<Peer>,
   relays: boolean,
 ): { peers: SchedulePeer[]; requests: ScheduleRequest[]; behind: number } => {

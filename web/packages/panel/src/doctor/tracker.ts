@@ -73,12 +73,10 @@ async function asked(e: Examination, url: URL): Promise<Found> {
   );
 }
 
-export const noSocket = 'there is no connection to a tracker';
-
 /** Says hello as a viewer does. */
 export async function checkWelcome(e: Examination): Promise<Found> {
   const { socket } = e;
-  if (!socket) return skipped(noSocket);
+  if (!socket) return skipped('there is no connection to a tracker');
   const { site, token } = e.options;
   const answer = new Promise<Record<string, unknown> | undefined>((resolve) => {
     socket.onmessage = ({ data }) => {
