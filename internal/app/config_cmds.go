@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
@@ -112,14 +113,7 @@ func located(file string, config *Config, lines map[string]int, err error, servi
 }
 
 // parent is the key of the section or list that key is in.
-func parent(key string) string {
-	for i := len(key) - 1; i >= 0; i-- {
-		if key[i] == '.' || key[i] == '[' {
-			return key[:i]
-		}
-	}
-	return ""
-}
+func parent(key string) string { return key[:max(0, strings.LastIndexAny(key, ".["))] }
 
 type configPrintCmd struct{}
 

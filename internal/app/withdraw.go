@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,10 +140,8 @@ func (a *admin) revocation(p purgeRequest) (r signal.Revocation, answer purgeAns
 
 // unknown says that there is no such site; empty: there is.
 func (a *admin) unknown(site string) string {
-	for _, s := range a.sites {
-		if s == site {
-			return ""
-		}
+	if slices.Contains(a.sites, site) {
+		return ""
 	}
 	return fmt.Sprintf("No site %q here%s.", site, strings.TrimSuffix(suggestion(site, a.sites), "?"))
 }

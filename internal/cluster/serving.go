@@ -1,6 +1,10 @@
 package cluster
 
-import "github.com/leeway-video/leeway/internal/swarm"
+import (
+	"slices"
+
+	"github.com/leeway-video/leeway/internal/swarm"
+)
 
 // How many seeds of a fleet serve a swarm (spec/cluster.md, "Seeds").
 const (
@@ -15,10 +19,5 @@ func Serving(viewers int) int { return min(fleetLeast+viewers/viewersPerSeed, fl
 // Joins says whether a seed that is new in a fleet will serve a swarm that some others of the fleet serve now.
 func Joins(self, id swarm.ID, now []swarm.ID, viewers int) bool {
 	order := swarm.Order(append([]swarm.ID{self}, now...), id)
-	for _, seed := range order[:min(Serving(viewers), len(order))] {
-		if seed == self {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(order[:min(Serving(viewers), len(order))], self)
 }

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -123,10 +124,7 @@ func (s *Switches) Say(site string, off bool, reason string, until, now time.Tim
 
 // List is every statement that holds: those that switch off first, the newest first among each.
 func (s *Switches) List() []Switch {
-	list := make([]Switch, 0, len(s.held))
-	for _, w := range s.held {
-		list = append(list, w)
-	}
+	list := slices.Collect(maps.Values(s.held))
 	rank := func(w Switch) int {
 		if w.Off {
 			return 0

@@ -15,6 +15,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -219,9 +220,7 @@ func (a *authorized) RoundTrip(req *http.Request) (*http.Response, error) {
 		return a.next.RoundTrip(req)
 	}
 	sent := req.Clone(req.Context())
-	for name, values := range a.auth.Header {
-		sent.Header[name] = values
-	}
+	maps.Copy(sent.Header, a.auth.Header)
 	if a.auth.Sign != nil {
 		if err := a.auth.Sign.sign(sent.URL, a.now().Add(signedFor)); err != nil {
 			return nil, fmt.Errorf("%w: the URL could not be signed: %w", errRefused, err)

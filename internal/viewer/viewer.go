@@ -297,9 +297,7 @@ func (v *Viewer) summary() Summary {
 	if e := t.engine; e != nil {
 		s.LinksOpened, s.Banned, s.StoreBytes = e.peers.opened, len(e.peers.bans), e.store.bytes
 		s.BannedPeers = slices.Sorted(maps.Keys(e.peers.bans))
-		for reason, n := range e.peers.closed {
-			s.LinksClosed[reason] = n
-		}
+		maps.Copy(s.LinksClosed, e.peers.closed)
 		s.Linked, s.Lists = e.peers.linked(), e.verification.lists.figures
 	}
 	s.ratios(v.cfg.Speed)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,15 +78,7 @@ func (b *Bulk) control() error {
 
 // OffersBulk says whether a request asks for a WebSocket of a subprotocol.
 func OffersBulk(r *http.Request, subprotocol string) bool {
-	if !websocket.IsWebSocketUpgrade(r) {
-		return false
-	}
-	for _, p := range websocket.Subprotocols(r) {
-		if p == subprotocol {
-			return true
-		}
-	}
-	return false
+	return websocket.IsWebSocketUpgrade(r) && slices.Contains(websocket.Subprotocols(r), subprotocol)
 }
 
 // Conn is the connection below, TLS and all.

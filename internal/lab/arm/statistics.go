@@ -2,6 +2,8 @@ package arm
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -132,11 +134,7 @@ func (a *Arm) watch(ctx context.Context) {
 func (a *Arm) all() []*session {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := make([]*session, 0, len(a.sessions))
-	for _, s := range a.sessions {
-		all = append(all, s)
-	}
-	return all
+	return slices.Collect(maps.Values(a.sessions))
 }
 
 // statistics counts; take says that delays begin anew.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -152,12 +153,7 @@ func templateOf(text string) (template, error) {
 
 // uses says whether an identifier is in the template.
 func (t template) uses(what byte) bool {
-	for _, p := range t {
-		if p.what == what {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t, func(p part) bool { return p.what == what })
 }
 
 // fill writes the reference for some values; ok is false where it would be too long.

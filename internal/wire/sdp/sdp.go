@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -177,12 +178,7 @@ func (d *Description) setInit(value string) bool {
 
 // Addressed says whether the description names an address that can be sent to at once. Browsers that hide their addresses name none.
 func (d *Description) Addressed() bool {
-	for _, c := range d.Candidates {
-		if c.Name == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Candidates, func(c Candidate) bool { return c.Name == "" })
 }
 
 // String writes the description.
