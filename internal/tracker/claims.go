@@ -63,7 +63,7 @@ func (s *session) claim(member *membership, m *signal.Stats, c *clamp) {
 func (h *home) hear(r *bus.HomeRequest, now time.Time) {
 	reports, bans, credited := map[swarm.Verdict]int{}, 0, swarm.Bytes{}
 	h.mu.Lock()
-	s := h.swarms[keyOf(r.Swarm, cluster.Part{Number: r.Part, Level: r.Level})]
+	s := h.swarms[cluster.Part{Number: r.Part, Level: r.Level}.Key(r.Swarm)]
 	if s != nil {
 		for _, c := range r.Claims {
 			both := s.Claim(r.Session, c.Peer, swarm.Bytes{Direct: c.In, Relay: c.RelayIn}, swarm.Bytes{Direct: c.Out, Relay: c.RelayOut})

@@ -106,7 +106,7 @@ func (h *home) handle(r *bus.HomeRequest) bus.HomeAnswer {
 // ofMember handles what is of a member of a swarm, or of one that would be.
 func (h *home) ofMember(r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 	part := cluster.Part{Number: r.Part, Level: r.Level}
-	key := keyOf(r.Swarm, part)
+	key := part.Key(r.Swarm)
 	h.mu.Lock()
 	var answer bus.HomeAnswer
 	s := h.swarms[key]

@@ -48,7 +48,7 @@ func (r *signals) deliver(m *bus.Signal) {
 // tracker that the member is registered at. From a seed, which is no member, it goes no further.
 func (r *signals) seek(m *bus.Signal) {
 	next := *m
-	key := keyOf(m.Swarm, cluster.Part{Number: m.Part})
+	key := cluster.Part{Number: m.Part}.Key(m.Swarm)
 	home := r.HomeOf(key)
 	switch {
 	case m.Role != "viewer" || m.Hops >= 2:

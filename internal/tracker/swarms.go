@@ -35,11 +35,8 @@ type membership struct {
 	seen     time.Time    // when the home last heard of the member
 }
 
-// keyOf is what the home of a part of a swarm is found by.
-func keyOf(id signal.ID, part cluster.Part) signal.ID { return part.Key(id) }
-
 // key is what the member's home is found by. Under mu.
-func (m *membership) key() signal.ID { return keyOf(m.join.Swarm, m.part) }
+func (m *membership) key() signal.ID { return m.part.Key(m.join.Swarm) }
 
 // updateRequest says to the home what the viewer said last. Under mu.
 func (m *membership) updateRequest() bus.HomeRequest {
