@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 )
@@ -29,6 +30,21 @@ func MissingEnd(ctx context.Context) error {
 		return errNotBuilt
 	}
 	return Missing(ctx)
+}
+
+// LaunchEnd starts a browser of this machine with such a page, until it is closed. Chromium offers its addresses, loopback too, by number:
+// no host of a lab answers for mDNS names, and how two ends find each other is measured by `leeway-lab bench join`. Firefox has
+// preferences for it.
+func LaunchEnd(page http.Handler, query string, firefox bool) (*Browser, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	o := Options{Listener: listener, Page: page, Query: query, Firefox: firefox}
+	if !firefox {
+		o.Flags = []string{"--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"}
+	}
+	return Launch(context.Background(), o)
 }
 
 // Orders is a page that does as it is told: it runs a script, which hears orders on an event stream at /orders and says

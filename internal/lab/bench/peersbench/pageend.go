@@ -1,10 +1,8 @@
 package peersbench
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"sync"
 
@@ -45,21 +43,10 @@ type pageWord struct {
 	Body pairing.Body `json:"body"`
 }
 
-// chromiumFlags have the browser offer its addresses by number: no host of a lab answers for mDNS names.
-var chromiumFlags = []string{"--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"}
-
 func newPageEnd(h host) (*pageEnd, error) {
 	e := newPage(h, demopage.Script())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	o := demopage.Options{Listener: listener, Page: e.pages(), Query: "?peers", Firefox: h.setup.Firefox}
-	if !o.Firefox {
-		o.Flags = chromiumFlags
-	}
-	// Not bound to a context: close ends it.
-	if e.browser, err = demopage.Launch(context.Background(), o); err != nil {
+	var err error
+	if e.browser, err = demopage.LaunchEnd(e.pages(), "?peers", h.setup.Firefox); err != nil {
 		return nil, err
 	}
 	go func() {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"sync"
@@ -63,22 +62,9 @@ type word struct {
 	Why     string       `json:"why"`
 }
 
-// pageFlags have Chromium offer its addresses, loopback too, by number: no host of a lab answers for mDNS names, and how
-// two ends find each other is measured by `leeway-lab bench join`. Firefox has preferences for it.
-var pageFlags = []string{"--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"}
-
-func newPageStack(h host) (*pageStack, error) {
-	s := newPages(h, demopage.Script())
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	o := demopage.Options{Listener: listener, Page: s.pages(), Firefox: h.setup.Firefox}
-	if !o.Firefox {
-		o.Flags = pageFlags
-	}
-	// Not bound to a context: close ends it.
-	s.browser, err = demopage.Launch(context.Background(), o)
+func newPageStack(h host) (s *pageStack, err error) {
+	s = newPages(h, demopage.Script())
+	s.browser, err = demopage.LaunchEnd(s.pages(), "", h.setup.Firefox)
 	return s, err
 }
 
