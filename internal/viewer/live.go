@@ -14,13 +14,10 @@ const (
 
 // liveList is what is known of one live playlist beside its segments.
 type liveList struct {
-	ended    bool
-	target   time.Duration
-	holdBack time.Duration
-	pace     time.Duration // at which it grows
-	next     *place        // that a request for it may wait for; nil: none waits
-	began    time.Time     // when its last load began, or came where it was waited for
-	end      place         // of what is behind the last
+	growth
+	ended bool
+	began time.Time // when its last load began, or came where it was waited for
+	end   place     // of what is behind the last
 }
 
 // live is a track of a live stream: its playlist is loaded again and again, segments leave it, and the playhead follows the edge
@@ -57,7 +54,7 @@ func (v *live) came(l *rendition, list *mediaList, began time.Time) {
 		began, end, again = p.loop.Now(), *list.next, 0
 	}
 	old := l.live
-	l.live = &liveList{ended: !list.live, target: list.target, holdBack: list.holdBack, pace: list.pace, next: list.next, began: began, end: end}
+	l.live = &liveList{growth: list.growth, ended: !list.live, began: began, end: end}
 	switch {
 	case old != nil && end.compare(old.end) <= 0:
 		again = list.pace / 2

@@ -285,7 +285,7 @@ func TestViewersOfAStreamTellTheSameTimeline(t *testing.T) {
 
 // TestNumbersThatAreADateMakeATimeline: what is told has a place in a number of the tracker's, and differs as the numbers do.
 func TestNumbersThatAreADateMakeATimeline(t *testing.T) {
-	v := live{last: &rendition{live: &liveList{target: 6 * time.Second}}}
+	v := live{last: &rendition{live: &liveList{growth: growth{target: 6 * time.Second}}}}
 	const date = 20_261_129_184_500
 	if a, b := v.zero(entryRef{place: place{date, whole}}), v.zero(entryRef{place: place{date + 2, whole}}); a != 2_775_107_000*time.Second || b-a != 12*time.Second {
 		t.Errorf("%v, then %v", a, b)

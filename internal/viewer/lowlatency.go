@@ -29,7 +29,9 @@ const partTargets = 3
 // partsOf lists the parts of the segments that have any, and those of the segment that grows.
 func partsOf(p *playlist.Media, base *url.URL, speed float64) *mediaList {
 	low := p.LowLatency
-	list := &mediaList{live: true, target: max(leastTarget, p.Target), holdBack: low.HoldBack, pace: max(leastTarget, low.PartTarget), next: &place{}}
+	list := &mediaList{live: true, growth: growth{
+		target: max(leastTarget, p.Target), holdBack: low.HoldBack, pace: max(leastTarget, low.PartTarget), next: &place{},
+	}}
 	if list.holdBack == 0 {
 		list.holdBack = partTargets * list.pace
 	}

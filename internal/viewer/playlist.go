@@ -35,13 +35,18 @@ type entryRef struct {
 
 // mediaList is a media playlist, with its first segment at time zero.
 type mediaList struct {
-	entries  []entryRef
-	live     bool
+	growth
+	entries []entryRef
+	live    bool
+	inParts *mediaList // the same with the parts of segments; nil: they have none
+}
+
+// growth is how a playlist grows, and what that is to the player.
+type growth struct {
 	target   time.Duration
 	holdBack time.Duration // how far behind the end the player is to stay
 	pace     time.Duration // at which it grows
 	next     *place        // a request for the playlist with this part in it waits for it; nil: none waits
-	inParts  *mediaList    // the same with the parts of segments; nil: they have none
 }
 
 // end of the rendition on the timeline.
@@ -121,7 +126,7 @@ func masterOf(p *playlist.Master, base *url.URL, speed float64) (video, audio []
 }
 
 func mediaOf(p *playlist.Media, base *url.URL, speed float64) *mediaList {
-	list := &mediaList{live: p.Live, target: max(leastTarget, p.Target), holdBack: p.HoldBack}
+	list := &mediaList{live: p.Live, growth: growth{target: max(leastTarget, p.Target), holdBack: p.HoldBack}}
 	if list.holdBack == 0 {
 		list.holdBack = holdTargets * list.target
 	}
