@@ -150,6 +150,23 @@ func TestUsersOfTheBusAreThoseOfTheCluster(t *testing.T) {
 	}
 }
 
+// TestAnySecretIsAPasswordOfTheBus: nats.conf reads a variable as it reads a value without quotes.
+func TestAnySecretIsAPasswordOfTheBus(t *testing.T) {
+	t.Setenv("NATS_SEED_PASSWORD", secret)
+	for range 300 {
+		var out bytes.Buffer
+		if err := app.Run(t.Context(), []string{"secret"}, app.Env{Stdout: &out, Stderr: &out}); err != nil {
+			t.Fatal(err)
+		}
+		made := strings.TrimSpace(out.String())
+		t.Setenv("NATS_TRACKER_PASSWORD", made)
+		options, err := server.ProcessConfigFile("nats.conf")
+		if err != nil || !slices.ContainsFunc(options.Users, func(u *server.User) bool { return u.Password == made }) {
+			t.Fatalf("%s: %v", made, err)
+		}
+	}
+}
+
 // TestComposeRunsTheServices: each container is a service of the file, with the files of this folder.
 func TestComposeRunsTheServices(t *testing.T) {
 	var compose struct {

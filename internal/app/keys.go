@@ -33,13 +33,18 @@ func trackerSecret(dir string) ([]byte, error) {
 	return decodeSecret(string(text), filepath.Join(dir, secretFile))
 }
 
-// newSecret is a secret as every key takes it: 32 random bytes in base64url, 43 characters.
+// newSecret is a secret as every key takes it: 32 random bytes in base64url, 43 characters. It begins with a letter: nats.conf reads what
+// begins otherwise as a number, a date or neither, and the NATS server does not start.
 func newSecret() (string, error) {
 	secret := make([]byte, secretBytes)
-	if _, err := rand.Read(secret); err != nil {
-		return "", err
+	for {
+		if _, err := rand.Read(secret); err != nil {
+			return "", err
+		}
+		if text := base64.RawURLEncoding.EncodeToString(secret); text[0]|0x20 >= 'a' && text[0]|0x20 <= 'z' {
+			return text, nil
+		}
 	}
-	return base64.RawURLEncoding.EncodeToString(secret), nil
 }
 
 // decodeSecret reads a secret of at least 32 bytes, in base64 of either alphabet; where names its place in errors.
