@@ -16,6 +16,7 @@ import (
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/originhttp"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // keyProblem is something wrong with the value of one key.
@@ -192,6 +193,11 @@ func (k *checker) numbers(c *Config) {
 	} {
 		if d.value < d.least {
 			k.complain(d.key, "%s is below %s", d.value, d.least)
+		}
+	}
+	for key, d := range map[string]time.Duration{"tracker.update_interval": c.Tracker.UpdateInterval, "tracker.stats_interval": c.Tracker.StatsInterval} {
+		if d > signal.MaxInterval*time.Millisecond {
+			k.complain(key, "%s is above an hour, which no viewer takes", d)
 		}
 	}
 	k.bounds([]bound{

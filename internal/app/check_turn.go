@@ -1,18 +1,26 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // relays checks what trackers tell of relays, and the relay of this file.
 func (k *checker) relays(c *Config) {
 	for i, s := range c.Tracker.ICEServers {
 		k.iceServer(fmt.Sprintf("tracker.ice_servers[%d]", i), s)
+	}
+	if n := len(c.Tracker.ICEServers); n > signal.MaxServers {
+		k.complain("tracker.ice_servers", "%d servers, at most %d", n, signal.MaxServers)
 	}
 	if d := c.Tracker.CredentialsLife; d < time.Minute {
 		k.complain("tracker.credentials_life", "%s is below 1m0s", d)
@@ -45,17 +53,36 @@ func (k *checker) relays(c *Config) {
 	k.relayNumbers(t)
 }
 
+// iceURL is the address of a STUN or TURN server: scheme, port, transport (RFC 7064, RFC 7065).
+var iceURL = regexp.MustCompile(`^(stuns?|turns?):(?:\[[0-9A-Fa-f:.]+\]|[^\s/?#@:\[\]]+)(?::(\d+))?(\?transport=(?:udp|tcp))?$`)
+
+// isICEURL says whether viewers can read an address. With one that they cannot read they have no link at all: a browser gives the page no
+// connection for the list that it is in.
+func isICEURL(text string) bool {
+	parts := iceURL.FindStringSubmatch(text)
+	if parts == nil || len(text) > signal.MaxText || parts[3] != "" && strings.HasPrefix(text, "stun") {
+		return false
+	}
+	port, err := strconv.ParseUint(cmp.Or(parts[2], "3478"), 10, 16)
+	return err == nil && port > 0
+}
+
 func (k *checker) iceServer(key string, s ICEServer) {
-	if len(s.URLs) == 0 {
+	switch n := len(s.URLs); {
+	case n == 0:
 		k.complain(key+".urls", "is empty (such as turn:turn.example.com:3478?transport=udp)")
+	case n > signal.MaxURLs:
+		k.complain(key+".urls", "%d addresses, at most %d", n, signal.MaxURLs)
 	}
 	for i, u := range s.URLs {
-		scheme, _, _ := strings.Cut(u, ":")
-		if scheme != "stun" && scheme != "stuns" && scheme != "turn" && scheme != "turns" {
+		if !isICEURL(u) {
 			k.complain(fmt.Sprintf("%s.urls[%d]", key, i), "%q is no address of a STUN or TURN server (such as turn:turn.example.com:3478?transport=udp)", u)
 		}
 	}
 	if s.Secret == "" {
+		if relay := func(u string) bool { return strings.HasPrefix(u, "turn") }; slices.ContainsFunc(s.URLs, relay) && (s.Username == "" || s.Credential == "") {
+			k.complain(key+".secret", "is missing, and browsers take no relay without credentials (give one of turn.secrets, or username and credential)")
+		}
 		return
 	}
 	if _, err := access.NewRelaySecret(s.Secret); err != nil {
