@@ -2,7 +2,10 @@ package app
 
 import (
 	"context"
+	"errors"
 	"net"
+
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 type seedCmd struct {
@@ -25,6 +28,9 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	config, log, err := r.service("seed", c)
 	if err != nil {
 		return err
+	}
+	if config.NATS.URL == "" && config.NATS.Listen == "" {
+		return cmdline.Usage(errors.New("seed: no NATS server is named, and a seed meets its trackers there (nats.url, LEEWAY_NATS_URL or --nats; a tracker has one by --nats-listen)"))
 	}
 	adminPort, err := listenTCP(ctx, "seed --admin", config.Seed.Admin, false)
 	if err != nil {

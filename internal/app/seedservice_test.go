@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -45,6 +46,15 @@ func TestASeedThatEndsByItselfEndsTheProcess(t *testing.T) {
 	defer running.stop()
 	if err := group.wait(t.Context()); !errors.Is(err, errDeaf) || !strings.Contains(err.Error(), "seed") {
 		t.Errorf("the process ended with %v", err)
+	}
+}
+
+// TestASeedWithoutNATSDoesNotStart: it would be up, ready, and met by no tracker.
+func TestASeedWithoutNATSDoesNotStart(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	write(t, file, "sites: [{name: a, hosts: [a.example], fetch_base: 'https://a.example'}]\nseed: {listen: '127.0.0.1:0', admin: '127.0.0.1:0'}\n")
+	if _, errs, code := leeway(t, nil, "seed", "--config", file, "--data-dir", filepath.Dir(file)); code != 2 || !strings.Contains(errs, "nats.url") {
+		t.Errorf("%d %s", code, errs)
 	}
 }
 
