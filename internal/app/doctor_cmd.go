@@ -36,7 +36,7 @@ func (doctorCmd) Help() string {
 	return `Looks at a site as a viewer does: manifest, segments, tracker, join, seed, relays, a link and a first verified piece. With --config FILE, on
 the machine of the services, also at what only that tells: the configuration, NATS, the origin as the seed fetches from it, the kernel's limits.
 Each line says what was seen; a line that is not ok says what to do. Exits with 0 when nothing is an error, with 1 otherwise, with 2 when
-it was called wrongly. It takes some 10 s at most; the codes are in docs/operations/troubleshooting.md.
+it was called wrongly. It takes some seconds, and half a minute at most. The codes are in docs/operations/troubleshooting.md.
 
 Examples:
   leeway doctor http://127.0.0.1:8080/media/bbb/master.m3u8

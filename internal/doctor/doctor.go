@@ -7,6 +7,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"log/slog"
@@ -112,8 +113,6 @@ func (c Config) complete() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.PageOrigin == "" {
-		c.PageOrigin = originOf(c.Manifest)
-	}
+	c.PageOrigin = cmp.Or(originOf(c.PageOrigin), originOf(c.Manifest))
 	return c
 }

@@ -182,6 +182,7 @@ func (s *set) media(t *testing.T) []broken {
 	mixed.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, strings.Replace(address, "media.test", "127.0.0.1", 1))
 	}
+	large := "#EXTM3U\n#EXT-X-TARGETDURATION:1\n" + strings.Repeat("#EXTINF:1,\nseg-0.ts\n", 4<<20/20) + "#EXT-X-ENDLIST\n"
 	return []broken{
 		{"manifest-missing", "check the URL", at(s.good.URL + "/f/none.m3u8"), false},
 		{"manifest-refused", "signature", with(status("master", http.StatusForbidden)), false},
@@ -189,6 +190,7 @@ func (s *set) media(t *testing.T) []broken {
 		{"manifest-unreachable", "port", at("http://" + freePort(t) + "/m.m3u8"), false},
 		{"manifest-type", ".m3u8", with(page("<html><body>Not found</body></html>")), false},
 		{"manifest-empty", "packager", with(page("#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-ENDLIST\n")), false},
+		{"manifest-large", "window", with(page(large)), false},
 		{"rendition-missing", "check the URL", with(status("list", http.StatusNotFound)), false},
 		{"segment-missing", "check the URL", with(status("seg-", http.StatusNotFound)), false},
 		{"not-shareable", "Cache-Control", with(func(f *film) { f.header = map[string]string{"Cache-Control": "private"} }), false},

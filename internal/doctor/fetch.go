@@ -13,12 +13,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
-// Bounds of what is read of an answer.
+// Bounds of what is read of an answer, bytes.
 const (
-	maxManifest = 8 << 20
-	maxSample   = 64 << 10 // of a segment
+	maxManifest = playlist.MaxBytes + 1 // one more than seeds and viewers read, which is too many
+	maxSample   = 64 << 10              // of a segment
 )
 
 // answer is what a URL answered.
@@ -91,7 +93,11 @@ func (a answer) trouble() []Finding {
 	at := plainURL(a.asked)
 	switch status := a.response.StatusCode; {
 	case status == http.StatusOK, status == http.StatusPartialContent:
-		return nil
+		if len(a.body) < maxManifest {
+			return nil
+		}
+		return fail(a.what+"-large", fmt.Sprintf("%s has more than %d MiB, and seeds read no more", at, playlist.MaxBytes>>20),
+			"list less in it: of a live stream a shorter window, of a film longer segments")
 	case status == http.StatusNotFound, status == http.StatusGone:
 		return fail(a.what+"-missing", fmt.Sprintf("%s answers %d", at, status), "check the URL: the origin has no such file")
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:

@@ -49,3 +49,12 @@ func TestParametersOfAScheme(t *testing.T) {
 		}
 	}
 }
+
+// TestPageOriginsAreAsBrowsersWriteThem: the tracker compares them with what browsers say.
+func TestPageOriginsAreAsBrowsersWriteThem(t *testing.T) {
+	for given, want := range map[string]string{"HTTPS://WWW.example.com:443": "https://www.example.com", "http://localhost:3000/": "http://localhost:3000", "": "https://media.example.com"} {
+		if c := (Config{Manifest: "https://media.example.com/film/master.m3u8", PageOrigin: given}).complete(); c.PageOrigin != want {
+			t.Errorf("%q: %q", given, c.PageOrigin)
+		}
+	}
+}

@@ -146,7 +146,7 @@ func (o Origin) refused(err error) []Finding {
 		seed.OutcomeServer:   "look at the origin's log: it fails",
 		seed.OutcomeTimeout:  "open the way from the seed's machine to fetch_base: nothing answers in time",
 		seed.OutcomeNetwork:  "correct fetch_base: from the seed's machine nothing listens there, or its TLS certificate is not trusted",
-		seed.OutcomeTooLarge: "make segments smaller: 8 MiB at most are shared",
+		seed.OutcomeTooLarge: "make segments smaller than 8 MiB, and playlists and MPDs smaller than 4 MiB: seeds take no more",
 		seed.OutcomeRefused:  "list the origin's private range in seed.private, a redirect's target in seed.redirects; or have the origin send segments without cookies, private, no-store and Vary",
 	}
 	return fail("seed-origin-"+string(f.Outcome), fmt.Sprintf("a seed cannot have %s%s: %v", o.Base, f.Path, f.Cause), fixes[f.Outcome])

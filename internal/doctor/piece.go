@@ -230,5 +230,5 @@ func judged(all []viewer.Summary, came bool, said string, took time.Duration) []
 		return fail("link-none", "links between viewers opened, and none to a seed within "+took.Round(time.Second).String()+said, openSeed)
 	}
 	return fail("piece-none", fmt.Sprintf("links opened and no verified piece came within %s: reasons %s%s", took.Round(time.Second), strings.Join(sortedKeys(reasons), ", "), said),
-		"the seed does not certify: run leeway doctor --config FILE on its machine, which fetches from fetch_base as the seed does. If it ends well and the file was changed, restart the seed. /metrics of the seed counts leeway_seed_origin_requests_total by outcome. policy.certify_from above 2 needs more viewers")
+		"the seed does not certify: run leeway doctor --config FILE on its machine, which fetches from fetch_base as the seed does. If it ends well and the file was changed, restart the seed. /metrics of the seed counts leeway_seed_origin_requests_total by outcome. policy.certify_from above 2 needs more viewers, and a title at rest is not certified for a while (leeway delivery)")
 }

@@ -75,7 +75,7 @@ func (e *examination) policy() []Finding {
 		return warn("control-group", "this viewer was drawn into the control group, which the origin alone serves", "run doctor again; policy.control_group_permille of the site says how many are drawn")
 	case p.Role == site.RoleOff:
 		e.unshared = true
-		return fail("site-off", "peer delivery is off for this site or this viewer", "leeway switch SITE on, if an operator switched it off or harm was found; else policy.role and off of the site, and role of the token")
+		return fail("site-off", "peer delivery is off for this site or this viewer", "leeway switch SITE on, if an operator switched it off or harm was found; else look at policy.role and off of the site, at the role of the token, and at policy.hold_back_permille, which holds the same addresses back each time")
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func checkSeed(ctx context.Context, e *examination) []Finding {
 			return ok("%s introduced, %s in the swarm", counted(joined.Seeds, "seed"), counted(joined.Viewers-1, "viewer"))
 		case found != nil, n == looks, !sleep.For(ctx, time.Second): // what the tracker said before holds
 			return fail("no-seed", "no seed was introduced for this title, and nothing is shared without one (but what packagers sign)",
-				"start a seed (leeway seed, with nats.url of the trackers), and give the site a fetch_base; a seed that is not ready says why at its /readyz: usually UDP 4600 is closed, or seed.announce is missing")
+				"start a seed (leeway seed, with nats.url of the trackers), and give the site a fetch_base; a seed that is not ready says why at its /readyz: usually UDP 4600 is closed, or seed.announce is missing. Titles with fewer viewers than policy.min_viewers of the site have none")
 		}
 	}
 }

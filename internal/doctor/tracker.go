@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -168,7 +169,7 @@ func (e *examination) ask(ctx context.Context, m signal.Message, wanted func(sig
 	for {
 		b, err := e.conn.Read()
 		if err != nil {
-			return nil, errors.Join(ctx.Err(), err)
+			return nil, cmp.Or(ctx.Err(), err) // the end of ctx closes the connection, which then says so
 		}
 		got, err := signal.Decode(b)
 		if err != nil {
