@@ -79,7 +79,12 @@ func newLogger(w io.Writer, terminal bool, c LogConfig) (*slog.Logger, error) {
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
 		return nil, cmdline.Usage(fmt.Errorf("log.level: %q is no level (debug, info, warn or error)", c.Level))
 	}
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Value.Kind() == slog.KindDuration { // a count of nanoseconds in JSON
+			a.Value = slog.StringValue(a.Value.Duration().String())
+		}
+		return a
+	}}
 	switch {
 	case c.Format == "text", c.Format == "auto" && terminal:
 		return slog.New(newLogQuota(redactingHandler{slog.NewTextHandler(w, options)})), nil

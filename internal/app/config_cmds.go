@@ -31,7 +31,8 @@ type configCheckCmd struct {
 // Help is shown below the usage.
 func (configCheckCmd) Help() string {
 	return `Says all that is wrong at once, with file, line and key: what cannot be read, values that are none, and what the services would refuse at their
-start. A file with a section up is taken for one of leeway up. Exits with 0 when the file is fine, with 2 when it is not.
+start, but for certificates and keys in files of their own. A file with a section up is taken for one of leeway up. Exits with 0 when the
+file is fine, with 2 when it is not.
 
 Examples:
   leeway config check leeway.yaml

@@ -79,11 +79,14 @@ func packagerKey(file string) (key *ecdsa.PrivateKey, public string, made bool, 
 // so that of two processes that start together one wins and both read the same.
 func keep(dir, name string, generate func() ([]byte, error)) ([]byte, error) {
 	path := filepath.Join(dir, name)
+	const hint = "the folder has to be one that this user can read and write"
 	text, err := os.ReadFile(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return text, err
+	switch {
+	case err == nil:
+		return text, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("keys: read: %w (%s)", err, hint)
 	}
-	const hint = "the folder has to be one that can be written"
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keys: make the folder: %w (%s)", err, hint)
 	}

@@ -27,7 +27,7 @@ type originCmd struct {
 
 // Help is shown below the usage.
 func (originCmd) Help() string {
-	return `A web server with a film and the demo's page. A site has its own; this one is for trying a cluster.
+	return `A site has a web server of its own; this one is for trying a cluster.
 
 Examples:
   leeway origin --tracker ws://127.0.0.1:8080

@@ -28,6 +28,20 @@ func TestTextsKeepNetworksOnly(t *testing.T) {
 	}
 }
 
+func TestLogsHaveTimesWithTheirUnit(t *testing.T) {
+	for _, format := range []string{"json", "text"} {
+		var out bytes.Buffer
+		log, err := newLogger(&out, false, LogConfig{Level: "info", Format: format})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.Warn("waiting for NATS", "at_most", busWait)
+		if !strings.Contains(out.String(), "2m0s") {
+			t.Errorf("%s: %s", format, &out)
+		}
+	}
+}
+
 // TestLogsNameNoViewer: an address comes by an error, by a message, in a group or before the line; an own one stays.
 func TestLogsNameNoViewer(t *testing.T) {
 	var out bytes.Buffer
