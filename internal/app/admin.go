@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 )
@@ -20,7 +21,7 @@ type admin struct {
 	ready    func() error                            // nil while work can be taken
 	send     func(subject string, data []byte) error // over the bus, confirmed; nil: no purging here
 	switched func(site string, off bool, until time.Time) []bus.Switch
-	sites    []string                  // names that may be purged and switched
+	sites    []*site.Site              // that may be purged and switched
 	delivery func() []tracker.Delivery // nil: no tracker is here
 	now      func() time.Time
 	log      *slog.Logger

@@ -12,6 +12,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 )
 
@@ -32,8 +33,12 @@ func adminPort(t *testing.T) (a *admin, sent *bus.RevokeMessage, url string) {
 	t.Helper()
 	sent = &bus.RevokeMessage{}
 	var switches cluster.Switches
+	sites, err := openSites([]site.Config{{Name: "demo", Hosts: []string{"video.example.com"}, Key: site.KeyRule{IgnorePath: []string{"tok=*"}, IgnoreQuery: []string{"t"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	a = &admin{
-		gate: testGate(t), metrics: http.NotFoundHandler(), ready: func() error { return nil }, sites: []string{"demo"},
+		gate: testGate(t), metrics: http.NotFoundHandler(), ready: func() error { return nil }, sites: sites,
 		now: func() time.Time { return time.UnixMilli(1234) }, log: slog.New(slog.DiscardHandler),
 		send: func(subject string, data []byte) error {
 			if subject != bus.SubjectRevoke {
@@ -64,6 +69,25 @@ func serveAdmin(t *testing.T, a *admin) string {
 func command(t *testing.T, url string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	return leeway(t, []string{"LEEWAY_ADMIN_TOKEN=" + testToken}, append(args, "--admin", strings.TrimPrefix(url, "http://"))...)
+}
+
+// TestAPurgedPathIsAsNamesHaveIt: another spelling of it would withdraw nothing, and nothing would say so.
+func TestAPurgedPathIsAsNamesHaveIt(t *testing.T) {
+	_, sent, url := adminPort(t)
+	for path, want := range map[string]string{
+		"/": "/", "/media/bb": "/media/bb", "/media/my film/": "/media/my%20film/", "/media/Käse/": "/media/K%C3%A4se/", "/media/k%c3%a4se/%7Ea": "/media/k%C3%A4se/~a",
+		"/media/../film/": "/film/", "/tok=1/film/": "/film/", "/film/a.mp4?t=1": "/film/a.mp4", "/film/a.mp4#0-": "/film/a.mp4#0-",
+	} {
+		out, errs, code := command(t, url, "purge", "demo", path)
+		if code != 0 || out != "purged demo "+want+"\n" || sent.Revocations[0].Prefix != want {
+			t.Errorf("%s: %d %q %q, sent %+v", path, code, out, errs, sent.Revocations)
+		}
+	}
+	for _, path := range []string{"/" + strings.Repeat("a", 1024), `/a\b`} {
+		if _, errs, code := command(t, url, "purge", "demo", path); code != 1 || !strings.Contains(errs, "begins no name") {
+			t.Errorf("%s: %d %q", path, code, errs)
+		}
+	}
 }
 
 func TestAdminPurge(t *testing.T) {

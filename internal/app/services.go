@@ -160,7 +160,7 @@ func (s *services) admin(listen, dataDir string) (*admin, error) {
 	}
 	return &admin{
 		gate: g, metrics: s.registry.Handler(), ready: s.ready, send: s.bus.Send, switched: s.statements,
-		sites: s.names, now: time.Now, log: s.log, delivery: s.tracker.delivery,
+		sites: s.sites, now: time.Now, log: s.log, delivery: s.tracker.delivery,
 	}, nil
 }
 

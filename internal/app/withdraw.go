@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/natsbus"
+	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -121,29 +121,42 @@ func (a *admin) revocation(p purgeRequest) (r signal.Revocation, answer purgeAns
 		return signal.Revocation{KeyID: id}, purgeAnswer{KeyID: p.KeyID}, ""
 	}
 	length := time.Duration(p.For) * time.Millisecond
+	of, problem := a.site(p.Site)
 	switch {
-	case a.unknown(p.Site) != "":
-		return r, answer, a.unknown(p.Site)
+	case problem != "":
+		return r, answer, problem
 	case !strings.HasPrefix(p.Prefix, "/"):
 		return r, answer, fmt.Sprintf("The prefix %q does not begin with a slash; / is the whole site.", p.Prefix)
 	case p.For < 0 || p.For > certificate.MaxBuried.Milliseconds():
 		return r, answer, fmt.Sprintf("A path is taken down for at most %.0f days; do it again when they are over.", certificate.MaxBuried.Hours()/24)
 	}
+	path, part, ranged := strings.Cut(p.Prefix, "#")
+	prefix, err := of.KeyOfPath(path) // as names have it: one with a space or an accent would be the beginning of none
+	if err != nil {
+		return r, answer, fmt.Sprintf("The prefix %.100q begins no name: %v.", p.Prefix, err)
+	}
+	if ranged {
+		prefix += "#" + part
+	}
 	now := a.now()
-	answer = purgeAnswer{Site: p.Site, Prefix: p.Prefix, MinIssuedAt: now.UnixMilli()}
+	answer = purgeAnswer{Site: p.Site, Prefix: prefix, MinIssuedAt: now.UnixMilli()}
 	if p.For > 0 {
 		answer.Until = now.Add(length).UnixMilli()
-		answer.MinIssuedAt = certificate.Tombstone(p.Site, p.Prefix, now.Add(length)).MinIssuedAt.UnixMilli()
+		answer.MinIssuedAt = certificate.Tombstone(p.Site, prefix, now.Add(length)).MinIssuedAt.UnixMilli()
 	}
-	return signal.Revocation{Site: p.Site, Prefix: p.Prefix, MinIssuedAt: answer.MinIssuedAt}, answer, ""
+	return signal.Revocation{Site: p.Site, Prefix: prefix, MinIssuedAt: answer.MinIssuedAt}, answer, ""
 }
 
-// unknown says that there is no such site; empty: there is.
-func (a *admin) unknown(site string) string {
-	if slices.Contains(a.sites, site) {
-		return ""
+// site is the one of a name, or the sentence that there is none.
+func (a *admin) site(name string) (one *site.Site, problem string) {
+	names := make([]string, 0, len(a.sites))
+	for _, s := range a.sites {
+		if s.Name() == name {
+			return s, ""
+		}
+		names = append(names, s.Name())
 	}
-	return fmt.Sprintf("No site %q here%s.", site, strings.TrimSuffix(suggestion(site, a.sites), "?"))
+	return nil, fmt.Sprintf("No site %q here%s.", name, strings.TrimSuffix(suggestion(name, names), "?"))
 }
 
 // change switches peer delivery of a site off or on.
@@ -152,7 +165,7 @@ func (a *admin) change(w http.ResponseWriter, r *http.Request) {
 	if !a.body(w, r, &request, `{"site":"demo","off":true}`) {
 		return
 	}
-	text := a.unknown(request.Site)
+	_, text := a.site(request.Site)
 	if text == "" && (request.For < 0 || request.For > 0 && !request.Off) {
 		text = "for_ms says how long a site is off; a site that is on stays on."
 	}
