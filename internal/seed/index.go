@@ -188,12 +188,12 @@ func (ix *index) pause(started time.Time, wait, least time.Duration) {
 	}
 }
 
-// loadOne loads a playlist and takes in what it lists. It returns when to load it again, 0 when it will not change, and whether something
-// that it points to could not be had.
-func (ix *index) loadOne(one *followed) (target time.Duration, partly bool, err error) {
+// loadOne loads a playlist and takes in what it lists. It returns when to load it again, 0 when it will not change, and why something that
+// it points to could not be had.
+func (ix *index) loadOne(one *followed) (target time.Duration, partly, err error) {
 	isManifest := one.path == ix.manifest
 	if isManifest && ix.site.rules.IsFile(ix.manifest) {
-		return 0, false, ix.loadFile(ix.ctx)
+		return 0, nil, ix.loadFile(ix.ctx)
 	}
 	var imports playlist.Variables // the manifest has none
 	if !isManifest {
@@ -202,22 +202,22 @@ func (ix *index) loadOne(one *followed) (target time.Duration, partly bool, err 
 	m, r, at, err := ix.fetchPlaylist(ix.ctx, one.path, imports, one.within())
 	switch {
 	case err != nil:
-		return 0, false, err
+		return 0, nil, err
 	case r != nil:
 		if isManifest {
 			ix.names(nil)
 		}
-		return paceOf(r), false, ix.takeIn(at, r)
+		return paceOf(r), nil, ix.takeIn(at, r)
 	case !isManifest:
-		return 0, false, fmt.Errorf("playlist %s is a master playlist within one", one.path)
+		return 0, nil, fmt.Errorf("playlist %s is a master playlist within one", one.path)
 	}
 	ix.setMaster(m.Bitrate, m.Variables)
 	ix.names(m.Paths)
-	target, errs, err := ix.represented(m)
-	if err == nil && len(errs) > 0 && len(errs) >= len(m.Representations) {
-		err = errors.Join(errs...)
+	atATime := abreast
+	if one.slow {
+		atATime = 1
 	}
-	return target, len(errs) > 0, err
+	return ix.represented(m, atATime)
 }
 
 // paceOf is when a playlist is loaded again; 0: it has an end.
@@ -234,38 +234,6 @@ func (ix *index) takeIn(path string, r *playlist.Listed) error {
 		return fmt.Errorf("the playlists of %s list more segments than there is memory for (seed.index_bytes)", ix.manifest)
 	}
 	return nil
-}
-
-// represented takes in the representations of an MPD. errs are of the segment indexes that could not be had.
-func (ix *index) represented(m *playlist.Renditions) (target time.Duration, errs []error, err error) {
-	var unpaid *unpaidError
-	for _, rep := range m.Representations {
-		for _, x := range rep.Indexes {
-			if unpaid != nil {
-				continue // the others would go the same way
-			}
-			if err := ix.fetchIndex(ix.ctx, rep, x); err != nil {
-				errs = append(errs, err)
-				errors.As(err, &unpaid)
-			}
-		}
-		if err := ix.takeIn(rep.Name, &rep.Listed); err != nil {
-			return 0, nil, err
-		}
-		if d := paceOf(&rep.Listed); d > 0 && (target == 0 || d < target) {
-			target = d
-		}
-	}
-	if m.Refused != nil && ix.isFirst() {
-		ix.catalog.log.Warn("some representations are not certified", "site", ix.site.name, "manifest", ix.manifest, "error", m.Refused)
-	}
-	return target, errs, nil
-}
-
-// fetchIndex loads the ranges that the segment index of a representation names, when it is paid for like a playlist.
-func (ix *index) fetchIndex(ctx context.Context, rep *playlist.Representation, x playlist.Index) error {
-	f := Fetch{Path: x.Path, Ranged: true, First: x.First, Last: x.Last, MaxBytes: playlist.MaxIndex}
-	return ix.paid(ctx, f, fetchTimeout, func(got *Fetched) error { return rep.Take(x, got.Data) })
 }
 
 // weight is what the index takes in memory.

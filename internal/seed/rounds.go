@@ -28,9 +28,9 @@ type followed struct {
 	path    string
 	target  time.Duration // of a live one, as it was last had; 0: it has an end, or was not had yet
 	loading bool
-	slow    bool  // its last load timed out; stays as it is while it is loading
+	slow    bool  // its last load timed out, or some of what it points to; stays as it is while it is loading
 	failed  error // of its last load: it could not be had
-	partly  bool  // of its last load: some of what it points to could not be had
+	partly  error // of its last load: some of what it points to could not be had
 }
 
 func newRounds(manifest string) *rounds {
@@ -130,8 +130,15 @@ func (r *rounds) retried() {
 	r.wake()
 }
 
+// told wakes what waits for something to be listed.
+func (r *rounds) told() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wake()
+}
+
 // came notes what came of a load.
-func (r *rounds) came(one *followed, target time.Duration, partly bool, err error) {
+func (r *rounds) came(one *followed, target time.Duration, partly, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !one.slow {
@@ -140,9 +147,11 @@ func (r *rounds) came(one *followed, target time.Duration, partly bool, err erro
 	if err == nil {
 		one.target = target
 	}
-	one.loading, one.slow, one.partly, one.failed = false, err != nil && outcomeOf(err) == OutcomeTimeout, partly, err
+	one.loading, one.slow, one.partly, one.failed = false, timedOut(err) || timedOut(partly), partly, err
 	r.wake()
 }
+
+func timedOut(err error) bool { return err != nil && outcomeOf(err) == OutcomeTimeout }
 
 // pace is how long after the beginning of a round the next one is due because of live playlists, 0: there are none, and the least time
 // between two.
@@ -171,7 +180,7 @@ func (r *rounds) outcome() (missing bool, err error) {
 	}
 	var errs []error
 	for _, one := range r.lists {
-		missing = missing || one.loading || one.partly || one.failed != nil
+		missing = missing || one.loading || one.partly != nil || one.failed != nil
 	}
 	for _, one := range media {
 		if one.failed == nil {

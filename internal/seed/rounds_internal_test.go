@@ -65,7 +65,12 @@ func (o *stations) Get(ctx context.Context, f Fetch) (*Fetched, error) {
 		return nil, &FetchError{Outcome: OutcomeTimeout, Path: f.Path, Cause: ctx.Err()}
 	}
 	sleep.For(ctx, o.takes)
-	if strings.HasSuffix(f.Path, "/master.m3u8") {
+	switch {
+	case strings.HasSuffix(f.Path, "/manifest.mpd"):
+		return &Fetched{Data: o.mpd()}, nil
+	case f.Ranged:
+		return &Fetched{Data: segmentIndex()}, nil
+	case strings.HasSuffix(f.Path, "/master.m3u8"):
 		return &Fetched{Data: []byte("#EXTM3U\n" + repeat("#EXT-X-STREAM-INF:BANDWIDTH=1000\n%d.m3u8\n", o.renditions))}, nil
 	}
 	first := o.newest() - 2
