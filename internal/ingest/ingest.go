@@ -10,10 +10,8 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/packaging"
@@ -33,7 +31,6 @@ type Receiver struct {
 	packager *packaging.Packager
 	report   func(file string, plan *packaging.Plan, err error)
 	places   chan struct{}
-	number   atomic.Uint64 // of the next temporary file
 
 	mu         sync.Mutex
 	coming     map[string]chan struct{}   // guarded by mu: media on its way, by file; closed when it is there, or will not be
@@ -247,7 +244,7 @@ func (v *Receiver) store(file string, body io.Reader, most int64) error {
 	if err := root.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
-	temporary := path.Join(folder, "."+path.Base(file)+packaging.Fresh+strconv.FormatUint(v.number.Add(1), 10))
+	temporary := packaging.Temporary(file)
 	f, err := root.Create(temporary)
 	if err != nil {
 		return err

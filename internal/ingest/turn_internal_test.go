@@ -79,3 +79,46 @@ func TestAPlaylistThatIsDeletedStaysSo(t *testing.T) {
 		})
 	}
 }
+
+// TestTwoReceiversOfOneFolderWriteFilesOfTheirOwn: in containers each of them is process 1, and has begun to count.
+func TestTwoReceiversOfOneFolderWriteFilesOfTheirOwn(t *testing.T) {
+	rules, err := site.New(site.Config{Name: "demo", Hosts: []string{"localhost"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	type upload struct {
+		*gated
+		text   string
+		answer chan int
+	}
+	var uploads []upload
+	for _, text := range []string{"first", "the other"} {
+		p, err := packaging.New(packaging.Settings{Site: rules, Key: testkit.PackagerKey(t), Root: root, Path: "/live/", Now: time.Now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := New(p, func(_ string, _ *packaging.Plan, err error) { t.Error(err) })
+		u := upload{&gated{Reader: strings.NewReader(text), begun: make(chan struct{}), gate: make(chan struct{})}, text, make(chan int, 1)}
+		go func() {
+			w := httptest.NewRecorder()
+			v.ServeHTTP(w, httptest.NewRequest(http.MethodPut, "/1.ts", u.gated))
+			u.answer <- w.Code
+		}()
+		<-u.begun
+		uploads = append(uploads, u)
+	}
+	for _, u := range uploads {
+		close(u.gate)
+		if code := <-u.answer; code != http.StatusCreated {
+			t.Errorf("%q: %d", u.text, code)
+		}
+		if there, err := root.ReadFile("1.ts"); err != nil || string(there) != u.text {
+			t.Errorf("%q, %v after the upload of %q", there, err, u.text)
+		}
+	}
+}

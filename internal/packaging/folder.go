@@ -3,6 +3,7 @@ package packaging
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,8 +32,13 @@ type folder struct {
 	root  *os.Root
 	now   func() time.Time
 	parts bool         // certificates of parts are removed when they have ended
-	fresh atomic.Int64 // files that were begun
 	swept atomic.Int64 // when it was walked last, Unix ms
+}
+
+// Temporary is a name, used once, under which a file is written beside the place that it is renamed to. Several programs may write into
+// one folder, and in containers each of them is process 1.
+func Temporary(file string) string {
+	return path.Join(path.Dir(file), "."+path.Base(file)+Fresh+strings.ToLower(rand.Text()[:8]))
 }
 
 // Playlists are the playlists below the folder, by the endings .m3u8 and .mpd, in lexical order. Folders that begin with a dot are
@@ -150,9 +156,8 @@ func (p *Packager) write(l List) (changed bool, err error) {
 // replace writes a list or a certificate as a whole: a reader gets the old one or the new one. What has to outlive the machine is to be
 // lasting.
 func (f *folder) replace(file string, data []byte, lasting bool) error {
-	base := strings.TrimSuffix(path.Base(file), Suffix)
-	temporary := path.Join(path.Dir(file), fmt.Sprintf(".%s%s%d-%d", base, Fresh, os.Getpid(), f.fresh.Add(1)))
-	w, err := f.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	temporary := Temporary(strings.TrimSuffix(file, Suffix))
+	w, err := f.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return err
 	}
