@@ -92,8 +92,13 @@ func (i *imports) note(file string, of playlist.Variables) {
 // memory is entries by name, of one key. It is replaced as a whole, never changed.
 type memory struct {
 	key     *ecdsa.PrivateKey
-	entries map[segment.Name][]byte
-	ahead   map[segment.Name]time.Time // when the files were modified, of those with a time ahead of the clock
+	entries map[segment.Name]signed
+}
+
+// signed is an entry, and when its file was modified.
+type signed struct {
+	entry    []byte
+	modified time.Time
 }
 
 // New checks settings.
@@ -127,8 +132,8 @@ func (p *Packager) Read() int64 { return p.read.Load() }
 
 // genuine says whether an entry is the packager's own, and holds now: the clock may have been set back since it was issued. The signature
 // of one that was found to be so before is not verified again.
-func (p *Packager) genuine(c *certificate.Certificate, name segment.Name, known map[segment.Name][]byte, now time.Time) bool {
-	if bytes.Equal(known[name], c.Bytes()) {
+func (p *Packager) genuine(c *certificate.Certificate, name segment.Name, known map[segment.Name]signed, now time.Time) bool {
+	if bytes.Equal(known[name].entry, c.Bytes()) {
 		return !c.IssuedAt.After(now.Add(certificate.MaxSkew))
 	}
 	p.verified.Add(1)

@@ -162,6 +162,7 @@ func TestWhatIsSignedIsNotReadAgain(t *testing.T) {
 	}{
 		{"nothing changed", func() { p.pass(time.Minute) }, 0},
 		{"one file written anew, of the same length", func() { p.put("seg-2.m4s", content(2*segment.PieceSize, 9), time.Second) }, 1},
+		{"another file in its place, of the same length and older", func() { p.pass(time.Minute); p.put("seg-2.m4s", content(2*segment.PieceSize, 13), 2*time.Hour) }, 1},
 		{"one file longer", func() { p.pass(time.Minute); p.put("seg-2.m4s", content(2*segment.PieceSize+1, 9), 40*24*time.Hour) }, 1},
 		{"a list that is none", func() { p.put("720p.m3u8.leeway", []byte("LWL1"), 0) }, 3},
 		{"half of the life is over", func() { p.pass(DefaultLife/2 + time.Second) }, 3},

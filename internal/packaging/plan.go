@@ -221,13 +221,10 @@ func (pl *Plan) Sign(ctx context.Context) ([]List, error) {
 // remember spares the next plan of the playlist the signatures of what stays as it is.
 func (pl *Plan) remember() {
 	p := pl.packager
-	m := memory{p.Key, make(map[segment.Name][]byte, pl.Segments()), map[segment.Name]time.Time{}}
+	m := memory{p.Key, make(map[segment.Name]signed, pl.Segments())}
 	for _, one := range pl.lists {
 		for i, s := range one.spans {
-			m.entries[s.name] = one.entries[i]
-			if s.modified.After(p.Now()) {
-				m.ahead[s.name] = s.modified
-			}
+			m.entries[s.name] = signed{one.entries[i], s.modified}
 		}
 	}
 	p.mu.Lock()
@@ -245,12 +242,16 @@ func (p *Packager) recall(file string) memory {
 }
 
 // since says whether the file of a span was not written to since a certificate of it was issued. One whose time is ahead of the clock was
-// not, while that is the time that it had: it would have that of the clock.
+// not, while that is the time that it had: it would have that of the clock. One whose time is before the certificate's may be another
+// file, which is older, unless that is the time that it had.
 func (m memory) since(s span, c *certificate.Certificate, now time.Time) bool {
+	was := m.entries[s.name]
+	known := bytes.Equal(was.entry, c.Bytes())
+	same := known && s.modified.Equal(was.modified)
 	if s.modified.After(now) {
-		return s.modified.Equal(m.ahead[s.name]) && bytes.Equal(m.entries[s.name], c.Bytes())
+		return same
 	}
-	return s.modified.Before(c.IssuedAt)
+	return s.modified.Before(c.IssuedAt) && (same || !known)
 }
 
 // forget drops what is remembered of a playlist that is gone.
