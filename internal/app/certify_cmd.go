@@ -185,27 +185,25 @@ func (c *certifyCmd) print(ctx context.Context, r *run, p *packaging.Packager, f
 	return told(r, plan)
 }
 
-// once signs a playlist, or all of the folder.
+// once signs a playlist, or all of the folder. What cannot be read holds up nothing else, and is told at the end.
 func (c *certifyCmd) once(ctx context.Context, r *run, p *packaging.Packager, file string) error {
-	plans, err := plansOf(p, file)
-	if err != nil {
-		return err
-	}
+	plans, unread := plansOf(p, file)
 	var total int64
 	for _, plan := range plans {
 		total += plan.Bytes
 	}
-	if len(plans) == 0 {
+	if len(plans) == 0 && unread == nil {
 		return cmdline.Usage(fmt.Errorf("certify: there is no media playlist (*.m3u8) and no MPD (*.mpd) in %s", c.Target))
 	}
 	stop := signing(r.env.Stderr, p, total)
 	defer stop()
-	var errs []error
+	errs := []error{unread}
 	for _, plan := range plans {
-		if _, err := p.Finish(ctx, plan); err != nil {
+		_, err := p.Finish(ctx, plan)
+		if err != nil && ctx.Err() != nil {
 			return err
 		}
-		errs = append(errs, told(r, plan))
+		errs = append(errs, err, told(r, plan))
 	}
 	return errors.Join(errs...)
 }
@@ -215,7 +213,10 @@ func plansOf(p *packaging.Packager, file string) ([]*packaging.Plan, error) {
 		return p.Plans()
 	}
 	plan, err := p.Plan(file)
-	return []*packaging.Plan{plan}, err
+	if err != nil {
+		return nil, err
+	}
+	return []*packaging.Plan{plan}, nil
 }
 
 // watch signs what changes, until it is interrupted.

@@ -23,7 +23,7 @@ func (c *certifyCmd) receivesHere() error {
 // receive signs what a packager pushes, until it is interrupted. Uploads that are under way then get a moment.
 func (c *certifyCmd) receive(ctx context.Context, r *run, p *packaging.Packager) error {
 	if _, err := p.Playlists(); err != nil { // removes what an interrupted run left
-		return fmt.Errorf("certify: %w", err)
+		fmt.Fprintf(r.env.Stderr, "certify: %v\n", err)
 	}
 	l, err := listenTCP(ctx, "certify: --receive", c.Receive, false)
 	if err != nil {

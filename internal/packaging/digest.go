@@ -60,6 +60,9 @@ func (p *Packager) issue(ctx context.Context, s span, life time.Duration, buffer
 	if err != nil {
 		return nil, err
 	}
+	if !s.whole(before, before) {
+		return nil, errChanged // since it was planned: reading it would be in vain
+	}
 	digests, err := p.digests(ctx, io.NewSectionReader(f, s.first, s.length), s.length, buffer)
 	if err != nil {
 		return nil, err

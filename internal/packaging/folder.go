@@ -16,9 +16,9 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 )
 
-// Fresh marks, after a dot and the name, a file that is being written; what a process that was killed left is removed after staleAfter.
+// fresh marks, after a dot and the name, a file that is being written; what a process that was killed left is removed after staleAfter.
 const (
-	Fresh      = Suffix + ".new-"
+	fresh      = Suffix + ".new-"
 	staleAfter = time.Minute
 )
 
@@ -38,45 +38,53 @@ type folder struct {
 // Temporary is a name, used once, under which a file is written beside the place that it is renamed to. Several programs may write into
 // one folder, and in containers each of them is process 1.
 func Temporary(file string) string {
-	return path.Join(path.Dir(file), "."+path.Base(file)+Fresh+strings.ToLower(rand.Text()[:8]))
+	return path.Join(path.Dir(file), "."+path.Base(file)+fresh+strings.ToLower(rand.Text()[:8]))
 }
 
 // Playlists are the playlists below the folder, by the endings .m3u8 and .mpd, in lexical order. Folders that begin with a dot are
-// left out.
+// left out. The error is of what could not be read, beside the others.
 func (p *Packager) Playlists() ([]string, error) {
-	files, _, err := p.folder.walk()
-	return files, err
+	here, err := p.folder.walk()
+	return here.playlists, errors.Join(err, here.unread)
 }
 
-// walk finds the playlists, and the times at which the folders were modified before they were read. It removes what packagers that were
-// killed have left.
-func (f *folder) walk() (files []string, folders map[string]time.Time, err error) {
+// found is what a folder has.
+type found struct {
+	playlists []string
+	folders   map[string]time.Time // when they were modified before they were read
+	unread    error                // of folders below it that cannot be read, and of what cannot be removed
+}
+
+// walk finds the playlists and the folders. It removes what packagers that were killed have left.
+func (f *folder) walk() (found, error) {
 	f.swept.Store(f.now().UnixMilli())
-	folders = map[string]time.Time{}
-	err = fs.WalkDir(f.root.FS(), ".", func(file string, d fs.DirEntry, err error) error {
+	here := found{folders: map[string]time.Time{}}
+	var unread []error
+	err := fs.WalkDir(f.root.FS(), ".", func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && file != ".":
-			return nil // removed since its folder was read
+			// removed since its folder was read
+		case err != nil && file != ".":
+			unread = append(unread, err)
 		case err != nil:
 			return err
 		case d.IsDir() && file != "." && strings.HasPrefix(d.Name(), "."):
 			return fs.SkipDir
 		case d.IsDir():
-			info, err := f.root.Stat(file)
-			if err == nil {
-				folders[file] = info.ModTime()
+			if info, err := f.root.Stat(file); err == nil {
+				here.folders[file] = info.ModTime()
 			}
-			return nil
-		case strings.Contains(d.Name(), Fresh) && strings.HasPrefix(d.Name(), "."):
-			return f.tidy(file, d)
+		case strings.Contains(d.Name(), fresh) && strings.HasPrefix(d.Name(), "."):
+			unread = append(unread, f.tidy(file, d))
 		case d.Type().IsRegular() && IsPlaylist(file):
-			files = append(files, file)
+			here.playlists = append(here.playlists, file)
 		case d.Type().IsRegular() && f.parts && isOfPart(d.Name()):
-			return f.expire(file, d)
+			unread = append(unread, f.expire(file, d))
 		}
 		return nil
 	})
-	return files, folders, err
+	here.unread = errors.Join(unread...)
+	return here, err
 }
 
 // sweep walks the folder if that was long ago: one that is pushed to is not walked otherwise.
@@ -84,7 +92,7 @@ func (f *folder) sweep() error {
 	if f.now().Sub(time.UnixMilli(f.swept.Load())) <= certificate.PartLife {
 		return nil
 	}
-	_, _, err := f.walk()
+	_, err := f.walk()
 	return err
 }
 
@@ -192,17 +200,15 @@ func (p *Packager) CertifyText(ctx context.Context, file string, text []byte) (p
 	return plan, changed, err
 }
 
-// Finish signs what a plan says and writes its lists, and before them the certificates of parts, which viewers ask for at once.
+// Finish signs what a plan says and writes its lists, and before them the certificates of parts, which viewers ask for at once. The lists
+// have what could be read, also where it fails since something could not be.
 func (p *Packager) Finish(ctx context.Context, plan *Plan) (changed bool, err error) {
 	broken := plan.finishParts(ctx)
 	defer func() { err = errors.Join(err, broken) }()
 	lists, err := plan.Sign(ctx)
 	for _, one := range lists {
-		if err == nil {
-			var other bool
-			other, err = p.write(one)
-			changed = changed || other
-		}
+		other, unwritten := p.write(one)
+		changed, err = changed || other, errors.Join(err, unwritten)
 	}
 	return changed, err
 }

@@ -69,25 +69,25 @@ func (p *Packager) Plan(file string) (*Plan, error) {
 }
 
 // Plans are those of all playlists below the folder that list segments, in lexical order. Those that import variables may come last: the
-// playlist that defines these is read before.
+// playlist that defines these is read before. The error is of those that cannot be read, beside the others.
 func (p *Packager) Plans() (plans []*Plan, err error) {
 	files, err := p.Playlists()
 	if err != nil {
-		return nil, fmt.Errorf("certify: %w", err)
+		err = fmt.Errorf("certify: %w", err)
 	}
 	all := len(files)
 	for i := 0; i < len(files); i++ {
-		plan, err := p.Plan(files[i])
+		plan, unread := p.Plan(files[i])
 		switch {
-		case err == nil:
+		case unread == nil:
 			plans = append(plans, plan)
-		case i < all && errors.Is(err, playlist.ErrVariables):
+		case i < all && errors.Is(unread, playlist.ErrVariables):
 			files = append(files, files[i])
-		case !errors.Is(err, ErrMaster):
-			return nil, err
+		case !errors.Is(unread, ErrMaster):
+			err = errors.Join(err, unread)
 		}
 	}
-	return plans, nil
+	return plans, err
 }
 
 // PlanText is Plan for a playlist that is not written to its file yet.
@@ -200,22 +200,39 @@ func (pl *Plan) fit(one *sheet) {
 	}
 }
 
-// Sign signs what has to be, and returns the lists.
+// Sign signs what has to be, and returns the lists. What cannot be read is left out of them, and the error says so; without lists, nothing
+// could be signed.
 func (pl *Plan) Sign(ctx context.Context) ([]List, error) {
-	err := pl.signAll(ctx)
+	fail := func(err error) error { return fmt.Errorf("certify %s: %w", pl.File, err) }
+	unread := pl.signAll(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, fail(err)
+	}
 	var lists []List
 	for _, one := range pl.lists {
-		var data []byte
-		if err == nil {
-			data, err = certificate.EncodeList(one.entries)
+		one.leaveOut()
+		data, err := certificate.EncodeList(one.entries)
+		if err != nil {
+			return nil, fail(err)
 		}
 		lists = append(lists, List{one.file, data})
 	}
-	if err != nil {
-		return nil, fmt.Errorf("certify %s: %w", pl.File, err)
-	}
 	pl.remember()
+	if unread != nil {
+		return lists, fail(unread)
+	}
 	return lists, nil
+}
+
+// leaveOut drops the segments that could not be signed.
+func (one *sheet) leaveOut() {
+	spans, entries := one.spans[:0], one.entries[:0]
+	for i, entry := range one.entries {
+		if entry != nil {
+			spans, entries = append(spans, one.spans[i]), append(entries, entry)
+		}
+	}
+	one.spans, one.entries = spans, entries
 }
 
 // remember spares the next plan of the playlist the signatures of what stays as it is.
@@ -285,20 +302,20 @@ func (pl *Plan) keep(old []byte, one *sheet) {
 	}
 }
 
-// signAll fills the entries that are nil.
+// signAll fills the entries that are nil. A file that cannot be read, or changes meanwhile, leaves its own at that; the error is of the
+// first.
 func (pl *Plan) signAll(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	type place struct {
 		span
 		life  time.Duration
 		entry *[]byte
+		err   error
 	}
 	var unsigned []place
 	for _, one := range pl.lists {
 		for i := range one.spans {
 			if one.entries[i] == nil {
-				unsigned = append(unsigned, place{one.spans[i], one.life, &one.entries[i]})
+				unsigned = append(unsigned, place{span: one.spans[i], life: one.life, entry: &one.entries[i]})
 			}
 		}
 	}
@@ -310,12 +327,8 @@ func (pl *Plan) signAll(ctx context.Context) error {
 			if i >= len(unsigned) {
 				return
 			}
-			e, err := pl.packager.sign(ctx, unsigned[i].span, unsigned[i].life, buffer)
-			if err != nil {
-				cancel(fmt.Errorf("segment %s: %w", unsigned[i].name, err))
-				return
-			}
-			*unsigned[i].entry = e
+			u := &unsigned[i]
+			*u.entry, u.err = pl.packager.sign(ctx, u.span, u.life, buffer)
 		}
 	}
 	var done sync.WaitGroup
@@ -323,5 +336,18 @@ func (pl *Plan) signAll(ctx context.Context) error {
 		done.Go(work)
 	}
 	done.Wait()
-	return context.Cause(ctx)
+	var first error
+	others := 0
+	for _, u := range unsigned {
+		switch {
+		case u.err != nil && first == nil:
+			first = fmt.Errorf("segment %s: %w", u.name, u.err)
+		case u.err != nil:
+			others++
+		}
+	}
+	if others > 0 {
+		return fmt.Errorf("%w (and %d others)", first, others)
+	}
+	return first
 }

@@ -3,6 +3,7 @@ package packaging
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/playlist"
@@ -16,6 +17,8 @@ const (
 	Every     = 25 * time.Millisecond
 	everySlow = 4 * Every
 	everyFile = 10 * time.Second
+	// resolution is of the times of modification that file systems keep: some milliseconds to two seconds (FAT).
+	resolution = 2 * time.Second
 )
 
 // watched is what is known of one playlist.
@@ -36,21 +39,24 @@ type watched struct {
 // is counts within everyFile. report hears of each list that is another one than before, and of each failure, once while it stays.
 func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report func(file string, plan *Plan, err error)) error {
 	known := map[string]*watched{}
-	var folders map[string]time.Time
+	var last walked
 	var slow time.Time // when all was looked at last
 	for at := p.Now(); ; {
-		all := at.Sub(slow) > everySlow-Every/2
-		touched := all && p.folder.touched(folders)
+		all, touched := at.Sub(slow) > everySlow-Every/2, false
 		if all {
 			slow = at
-		}
-		if touched {
-			files, found, err := p.folder.walk()
-			if err != nil {
-				return err
+			var due bool
+			if due, touched = last.due(&p.folder, at); due {
+				here, err := p.folder.walk()
+				if err != nil {
+					return err
+				}
+				if failure := here.unread; failure != nil && (last.unread == nil || last.unread.Error() != failure.Error()) {
+					report(".", nil, fmt.Errorf("certify: %w", failure))
+				}
+				last.found, last.at = here, at
+				p.discover(known, here.playlists)
 			}
-			folders = found
-			p.discover(known, files)
 		}
 		for file, w := range known {
 			if all || w.parts {
@@ -63,6 +69,23 @@ func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report fun
 		case at = <-ticks:
 		}
 	}
+}
+
+// walked is the last walk of the folders.
+type walked struct {
+	found
+	at    time.Time
+	again bool // a change was the reason for it: another one, within the resolution of the folder's time, does not show
+}
+
+// due says whether the folders are to be walked, and whether files may have come or left since. What could not be read is tried again.
+func (w *walked) due(f *folder, at time.Time) (due, touched bool) {
+	changed := f.touched(w.folders)
+	touched = changed || w.again && at.Sub(w.at) >= resolution
+	if touched {
+		w.again = changed
+	}
+	return touched || w.unread != nil && at.Sub(w.at) >= everyFile, touched
 }
 
 // touched says whether files came to or left one of the folders since it was read: its time of modification changes then. Without
