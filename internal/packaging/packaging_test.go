@@ -76,6 +76,7 @@ func (p *packager) pass(d time.Duration) { p.passed.Add(int64(d)) }
 func (p *packager) anew() {
 	p.pass(time.Second)
 	p.since = p.Now().Truncate(time.Millisecond)
+	clear(p.known)
 }
 
 func (p *packager) certify(file string) *Plan {

@@ -262,13 +262,16 @@ func (p *Packager) recall(file string) memory {
 // not, while that is the time that it had: it would have that of the clock. One whose time is before the certificate's may be another
 // file, which is older, unless that is the time that it had.
 func (m memory) since(s span, c *certificate.Certificate, now time.Time) bool {
-	was := m.entries[s.name]
-	known := bytes.Equal(was.entry, c.Bytes())
-	same := known && s.modified.Equal(was.modified)
+	same := m.has(s, c) && s.modified.Equal(m.entries[s.name].modified)
 	if s.modified.After(now) {
 		return same
 	}
-	return s.modified.Before(c.IssuedAt) && (same || !known)
+	return s.modified.Before(c.IssuedAt) && (same || !m.has(s, c))
+}
+
+// has says whether a certificate of a span is what was signed, or found to hold, last.
+func (m memory) has(s span, c *certificate.Certificate) bool {
+	return bytes.Equal(m.entries[s.name].entry, c.Bytes())
 }
 
 // forget drops what is remembered of a playlist that is gone.
@@ -292,7 +295,7 @@ func (pl *Plan) keep(old []byte, one *sheet) {
 	known, now := p.recall(pl.File), p.Now()
 	for i, s := range one.spans {
 		c := had[s.name]
-		if c != nil && c.Length == s.length && c.ObjectLength == s.object && known.since(s, c, now) && !c.IssuedAt.Before(p.since) &&
+		if c != nil && c.Length == s.length && c.ObjectLength == s.object && known.since(s, c, now) && (known.has(s, c) || !c.IssuedAt.Before(p.since)) &&
 			c.NotAfter.Sub(now) > one.life/2 && p.genuine(c, s.name, known.entries, now) {
 			one.entries[i] = c.Bytes()
 			pl.Kept++

@@ -25,7 +25,7 @@ const (
 type watched struct {
 	modified time.Time
 	size     int64
-	signed   time.Time // when its list was last made
+	signed   time.Time // when its list was last made, by the wall clock
 	life     time.Duration
 	parts    bool   // it lists some
 	touched  bool   // a file came, left or was replaced since its list was last made
@@ -125,9 +125,11 @@ func (p *Packager) look(ctx context.Context, file string, w *watched, touched bo
 		return // gone between two looks, or about to be replaced
 	}
 	other := !info.ModTime().Equal(w.modified) || info.Size() != w.size
-	since := p.Now().Sub(w.signed)
-	due := w.life > 0 && since > w.life/2
-	if !other && !due && w.failure == "" && !(w.touched && (!w.whole || since >= everyFile)) {
+	now := p.Now().Round(0) // certificates end by the wall clock, also where that is set
+	since := now.Sub(w.signed)
+	due := w.life > 0 && (since > w.life/2 || since < 0)
+	files := w.touched && !w.whole || since >= everyFile && (w.touched || !w.whole) // a file may grow without a change of its folder
+	if !other && !due && w.failure == "" && !files {
 		return
 	}
 	plan, changed, err := p.Certify(ctx, file)
@@ -145,7 +147,7 @@ func (p *Packager) look(ctx context.Context, file string, w *watched, touched bo
 		}
 		return
 	}
-	*w = watched{modified: info.ModTime(), size: info.Size(), signed: p.Now(), whole: true}
+	*w = watched{modified: info.ModTime(), size: info.Size(), signed: p.Now().Round(0), whole: true}
 	if plan != nil {
 		w.life, w.parts = plan.life, len(plan.latest.listed) > 0
 		w.whole = !w.parts && len(plan.Missing) == 0 && !plan.partly && !(plan.Live && isMPD(file))
