@@ -98,6 +98,11 @@ func (p *Player) get(ctx context.Context, f viewer.Fetch, progress func(int64)) 
 	if f.MaxBytes > 0 {
 		most = min(most, f.MaxBytes)
 	}
+	if !f.Ranged {
+		if err := unpack(res, most); err != nil {
+			return none, fmt.Errorf("get %s: %w", f.URL, err)
+		}
+	}
 	if res.ContentLength > most {
 		return none, fmt.Errorf("get %s: %w: %d bytes; at most %d", f.URL, viewer.ErrTooLarge, res.ContentLength, most)
 	}

@@ -1,6 +1,7 @@
 package originhttp
 
 import (
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,11 @@ func (c *Client) Get(ctx context.Context, f seed.Fetch) (*seed.Fetched, error) {
 	}
 	if err != nil {
 		return fail(o, 0, err)
+	}
+	if !f.Shared && !f.Ranged {
+		if err := unpack(resp, f.MaxBytes); err != nil {
+			return fail(outcomeOf(ctx, err), 0, cause(err))
+		}
 	}
 	got := &seed.Fetched{Validator: resp.Header.Get("ETag")}
 	if got.Validator == "" {
@@ -146,11 +152,40 @@ func passable(resp *http.Response) error {
 	if resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 {
 		return fmt.Errorf("%w: the response says neither its length nor where it ends (Content-Length)", errRefused)
 	}
-	for _, v := range resp.Header.Values("Content-Encoding") {
+	if encoding(resp.Header) != "" {
+		return fmt.Errorf("%w: the response is encoded (Content-Encoding) although identity was asked for", errRefused)
+	}
+	return nil
+}
+
+// encoding is how a body is packed; empty: it is not.
+func encoding(h http.Header) string {
+	for _, v := range h.Values("Content-Encoding") {
 		if e := strings.ToLower(v); e != "" && e != "identity" {
-			return fmt.Errorf("%w: the response is encoded (Content-Encoding) although identity was asked for", errRefused)
+			return e
 		}
 	}
+	return ""
+}
+
+// unpack has the body of a response read as it was before it was packed. Browsers do that unasked. A store that keeps playlists packed sends
+// them so whatever was asked for.
+func unpack(resp *http.Response, most int64) error {
+	packed := encoding(resp.Header)
+	if packed == "" {
+		return nil
+	}
+	if packed != "gzip" {
+		return fmt.Errorf("%w: the response is encoded by %.16q (Content-Encoding) although identity was asked for; gzip alone is read", errRefused, packed)
+	}
+	z, err := gzip.NewReader(io.LimitReader(resp.Body, most))
+	if err != nil {
+		return err
+	}
+	resp.Body, resp.ContentLength = struct {
+		io.Reader
+		io.Closer
+	}{z, resp.Body}, -1
 	return nil
 }
 
