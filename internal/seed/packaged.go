@@ -48,7 +48,7 @@ type signedList struct {
 	due      bool              // the playlist has changed, or an entry was found not to count, since the list was asked for
 	again    time.Time
 	outdated time.Time     // before which an entry that does not count does not make the list due
-	pause    time.Duration // the last one between two such times
+	pause    time.Duration // the last one before again, or between two such times
 	live     bool
 	seen     time.Time
 	entries  map[segment.ID]*signedEntry
@@ -78,6 +78,9 @@ func (l *signedLists) saw(path string, digest [sha256.Size]byte, live bool, now 
 	}
 	if one.playlist != digest {
 		one.due, one.pause = true, 0
+		if soon := now.Add(signedAgain); one.again.After(soon) {
+			one.again = soon
+		}
 	}
 	one.playlist, one.live, one.seen = digest, live, now
 }
@@ -91,10 +94,13 @@ func (l *signedLists) outlived(path string, now time.Time) bool {
 	if one == nil || now.Before(one.outdated) {
 		return false
 	}
-	one.pause = min(max(2*one.pause, signedAgain), signedLongest)
+	one.wait()
 	one.due, one.outdated = true, now.Add(one.pause)
 	return true
 }
+
+// wait makes the pause longer.
+func (l *signedList) wait() { l.pause = min(max(2*l.pause, signedAgain), signedLongest) }
 
 // next is a list that is due, empty where none is. It counts as asked for from then on.
 func (l *signedLists) next(now time.Time) (path string) {
@@ -119,7 +125,8 @@ func (l *signedLists) put(path string, entries map[segment.ID]*signedEntry, now 
 		return
 	}
 	if entries == nil {
-		one.due, one.again = true, now.Add(signedAgain)
+		one.wait()
+		one.due, one.again = true, now.Add(one.pause)
 		return
 	}
 	l.bytes -= one.bytes
@@ -202,6 +209,15 @@ func (ix *index) followSigned() {
 	}
 }
 
+// signedOf is what a packager signed of a segment, if it did, and the playlist whose list has it. Without, a list is asked for again that
+// could not be had: the playlists of a film are not loaded again, after which it would be.
+func (ix *index) signedOf(id segment.ID) (e *signedEntry, path string) {
+	if e, path = ix.signed.entry(id); e == nil {
+		ix.followSigned()
+	}
+	return e, path
+}
+
 func (ix *index) loadSigned(ctx context.Context) {
 	for ctx.Err() == nil {
 		path := ix.signed.next(ix.catalog.now())
@@ -267,7 +283,7 @@ func (s *supply) contradicted(r request, h *held) bool {
 	if ix == nil {
 		return false
 	}
-	e, path := ix.signed.entry(r.ref.id)
+	e, path := ix.signedOf(r.ref.id)
 	if e == nil {
 		return false
 	}

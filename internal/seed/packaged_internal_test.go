@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/testkit"
 )
 
@@ -63,4 +65,35 @@ func TestAListTakesThePlaceOfTheOneBefore(t *testing.T) {
 			t.Errorf("load %d, of the list of %s: %s, want %s", i+1, c.path, outcome, c.want)
 		}
 	}
+}
+
+// TestTheListOfAFilmIsAskedForAgain where it could not be had, when a segment is compared with it, and not at once: the film's playlists are not
+// loaded again.
+func TestTheListOfAFilmIsAskedForAgain(t *testing.T) {
+	inStations(t, 1, "#EXT-X-ENDLIST\n", func(t *testing.T, o *stations) {
+		const path = "/films/0.m3u8.leeway"
+		keys, err := certificate.NewKeySet()
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.site.packagers.Store(keys)
+		ix, id := o.want("/films"), segment.NewID("demo", "/films/0.ts")
+		for _, c := range []struct {
+			after time.Duration
+			asked int
+		}{{0, 1}, {signedAgain / 2, 1}, {signedAgain / 2, 2}, {signedAgain, 2}, {signedAgain, 3}} {
+			sleep.For(t.Context(), c.after)
+			if c.asked == 3 {
+				o.publish(path, listOf(t, 1))
+			}
+			ix.signedOf(id)
+			synctest.Wait()
+			if n := o.count(path); n != c.asked {
+				t.Errorf("after %v it was asked for %d times", c.after, n)
+			}
+		}
+		if e, _ := ix.signedOf(id); e == nil {
+			t.Error("what it has is not known")
+		}
+	})
 }

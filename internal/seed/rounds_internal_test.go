@@ -2,6 +2,7 @@ package seed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/sleep"
@@ -28,6 +30,7 @@ type stations struct {
 
 	mu          sync.Mutex
 	hangs       func(path string) bool // guarded by mu
+	lists       map[string][]byte      // guarded by mu: of packagers, by path
 	asked       map[string]int         // guarded by mu
 	under, most int                    // guarded by mu: requests under way, and the most there were
 }
@@ -53,7 +56,7 @@ func (o *stations) Get(ctx context.Context, f Fetch) (*Fetched, error) {
 	o.asked[f.Path]++
 	o.under++
 	o.most = max(o.most, o.under)
-	hangs := o.hangs != nil && o.hangs(f.Path)
+	hangs, list := o.hangs != nil && o.hangs(f.Path), o.lists[f.Path]
 	o.mu.Unlock()
 	defer func() {
 		o.mu.Lock()
@@ -66,6 +69,10 @@ func (o *stations) Get(ctx context.Context, f Fetch) (*Fetched, error) {
 	}
 	sleep.For(ctx, o.takes)
 	switch {
+	case list != nil:
+		return &Fetched{Data: list}, nil
+	case strings.HasSuffix(f.Path, certificate.ListSuffix):
+		return nil, &FetchError{Outcome: OutcomeNotFound, Path: f.Path, Cause: errors.New("status 404")}
 	case strings.HasSuffix(f.Path, "/manifest.mpd"):
 		return &Fetched{Data: o.mpd()}, nil
 	case f.Ranged:
@@ -86,6 +93,13 @@ func (o *stations) hang(f func(path string) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.hangs = f
+}
+
+// publish puts a packager's list on the origin.
+func (o *stations) publish(path string, list []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.lists = map[string][]byte{path: list}
 }
 
 func (o *stations) count(path string) int {
