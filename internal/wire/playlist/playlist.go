@@ -161,8 +161,10 @@ func mediaOf(p *m3u8.MediaPlaylist) *Media {
 		}
 		begin(s.Map)
 		of := Object{s.URI, s.Offset, s.Limit}
-		if of.Length > 0 && of.Offset == 0 && of.URI == last.URI {
-			of.Offset = last.Offset + last.Length
+		if of.Offset == notSaid {
+			if of.Offset = 0; of.Length > 0 && of.URI == last.URI {
+				of.Offset = last.Offset + last.Length
+			}
 		}
 		last = of
 		switch {

@@ -67,6 +67,21 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestAClipThatBeginsAgain is listed from its beginning, as the slate of an ad break is: no offset is not the offset 0.
+func TestAClipThatBeginsAgain(t *testing.T) {
+	_, media, err := Read([]byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-BYTERANGE:100@0\n#EXTINF:4,\nslate.ts\n#EXT-X-BYTERANGE:100@0\r\n#EXTINF:4,\nslate.ts\n#EXT-X-BYTERANGE:50\r\n#EXTINF:4,\nslate.ts\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ranges []Object
+	for _, s := range media.Segments {
+		ranges = append(ranges, s.Object)
+	}
+	if want := []Object{{"slate.ts", 0, 100}, {"slate.ts", 0, 100}, {"slate.ts", 100, 50}}; !slices.Equal(ranges, want) {
+		t.Errorf("%v, want %v", ranges, want)
+	}
+}
+
 // TestReadALivePlaylist: numbers, how far behind the end to stay, and the clock, which is counted on and not over a discontinuity.
 func TestReadALivePlaylist(t *testing.T) {
 	_, media, err := Read([]byte(`#EXTM3U

@@ -2,6 +2,7 @@ package playlist
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,7 +12,7 @@ import (
 // panics after a key that no segment follows, refuses a playlist that ends with a date range of SCTE-35, and goes through all parts before for
 // each part of a playlist that does not say how long parts are.
 var tags = [][]byte{
-	[]byte("#EXTINF"), []byte("#EXT-X-PROGRAM-DATE-TIME:"), []byte("#EXT-X-BYTERANGE:"), []byte("#EXT-X-DISCONTINUITY"), []byte("#EXT-X-GAP"),
+	[]byte("#EXTINF"), []byte("#EXT-X-PROGRAM-DATE-TIME:"), rangeTag, []byte("#EXT-X-DISCONTINUITY"), []byte("#EXT-X-GAP"),
 	[]byte("#EXTM3U"), []byte("#EXT-X-VERSION:"), []byte("#EXT-X-TARGETDURATION:"), []byte("#EXT-X-MEDIA-SEQUENCE:"), []byte("#EXT-X-SERVER-CONTROL:"),
 	[]byte("#EXT-X-ENDLIST"), []byte("#EXT-X-MEDIA:"), []byte("#EXT-X-STREAM-INF:"), []byte("#EXT-X-I-FRAME-STREAM-INF:"), mapTag,
 }
@@ -19,7 +20,10 @@ var tags = [][]byte{
 // tagsOfParts are those that takeParts reads.
 var tagsOfParts = [][]byte{[]byte(partTag), []byte(hintTag), []byte(infoTag), []byte(skipTag)}
 
-var mapTag, infTag = []byte("#EXT-X-MAP:"), []byte("#EXTINF:")
+var mapTag, infTag, rangeTag = []byte("#EXT-X-MAP:"), []byte("#EXTINF:"), []byte("#EXT-X-BYTERANGE:")
+
+// notSaid is the offset of a byte range without one. The library reads it as 0, which is that of a clip that begins again.
+const notSaid = -1
 
 // mapRange finds the byte range of an initialization segment in quotes. The standard has them. The library takes them for part of the
 // number and drops the whole line without an error.
@@ -47,6 +51,8 @@ func readable(data []byte, f *filler) ([]byte, error) {
 		switch {
 		case begins(infTag) && !lasts(line):
 			line = []byte("#EXTINF:0,\n")
+		case begins(rangeTag) && !bytes.Contains(line, []byte("@")):
+			line = fmt.Appendf(nil, "%s@%d\n", bytes.TrimSpace(line), notSaid)
 		case begins(mapTag):
 			line = mapRange.ReplaceAllFunc(line, unquoted)
 		}
