@@ -12,7 +12,8 @@ import (
 	"github.com/pion/dtls/v3"
 )
 
-// earlyRecords bounds how many datagrams are kept before the handshake reads, and how many of application data while it ends.
+// earlyRecords bounds how many datagrams are kept before the handshake reads, how many of application data while it ends, and how many of ICE
+// wait for the agent.
 const earlyRecords = 64
 
 // shakeHands makes keys with the other side over conn, whose certificate must have the fingerprint.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"testing"
@@ -121,6 +122,35 @@ func TestALinkOnItsWayKeepsFewPackets(t *testing.T) {
 	}
 	if kept := put(4 * earlyRecords); kept != 4*earlyRecords {
 		t.Errorf("%d of %d packets are kept for a link that reads", kept, 4*earlyRecords)
+	}
+}
+
+// TestAnAgentThatDoesNotReadKeepsFewChecks: an agent reads nothing until its link has an answer. A peer that has the offer and does not answer
+// sends as many checks as it likes, one a slab.
+func TestAnAgentThatDoesNotReadKeepsFewChecks(t *testing.T) {
+	m, in := bareMux(), newIntake()
+	defer in.close()
+	h, err := m.handle("us", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, func() {}, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := 0
+	for range 4 * earlyRecords {
+		a := arrive(binding(t, stun.ClassRequest, "us:them"))
+		m.deliver(a)
+		kept += int(a.slab.refs.Load()) - 1
+		a.slab.release()
+	}
+	if kept != earlyRecords {
+		t.Errorf("%d slabs are held for an agent that does not read, want %d", kept, earlyRecords)
+	}
+	if n, _, err := h.ReadFrom(make([]byte, maxDatagram)); err != nil || n == 0 {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	a := arrive(binding(t, stun.ClassRequest, "us:them"))
+	defer a.slab.release()
+	if m.deliver(a); a.slab.refs.Load() != 2 {
+		t.Error("an agent that has begun to read does not hear the next check")
 	}
 }
 

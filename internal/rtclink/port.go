@@ -140,7 +140,8 @@ func (p *port) hand(a arrival, from, to int) *consent {
 	p.in.put(func(push func(packet)) {
 		a.each(from, to, func(q packet) {
 			if isSTUN(q.data) {
-				if p.consent == nil {
+				// An agent whose other side has not answered reads nothing, and each packet may hold a slab of 64 KiB (intake.push).
+				if p.consent == nil && p.queue.len() < earlyRecords {
 					p.queue.push(q)
 				}
 				return
