@@ -23,6 +23,8 @@ type channels struct {
 	ack     *datachannel.DataChannel   // guarded by mu
 	data    []*datachannel.DataChannel // guarded by mu; nil entries are awaited
 	strays  int                        // guarded by mu
+
+	unused [peer.MaxDataChannels]*datachannel.DataChannel // guarded by mu: of the offer, beyond the agreed number; nil: not there
 }
 
 // propose makes places for a plan.
@@ -80,12 +82,9 @@ func (c *channels) take(dc *datachannel.DataChannel) (strays int, full bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	slot, known := c.slot(&dc.Config)
-	switch {
-	case !known:
+	if !known {
 		c.strays++
 		return c.strays, false
-	case slot == nil: // beyond the agreed number: stays unused
-		return 0, false
 	}
 	// From now on Read returns at once when there is nothing: one goroutine reads all channels of a link.
 	_ = dc.SetReadDeadline(time.Unix(1, 0))
@@ -109,10 +108,9 @@ func (c *channels) slot(cfg *datachannel.Config) (slot **datachannel.DataChannel
 		if err != nil || i < 0 || i >= peer.MaxDataChannels || label != peer.DataLabel+strconv.Itoa(i) {
 			return nil, false
 		}
-		if i >= len(c.data) {
-			return nil, true
+		if slot = &c.unused[i]; i < len(c.data) {
+			slot = &c.data[i]
 		}
-		slot = &c.data[i]
 	default:
 		return nil, false
 	}

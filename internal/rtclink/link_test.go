@@ -164,24 +164,36 @@ func TestManyLinksOnOneSocket(t *testing.T) {
 	}
 }
 
+// TestAnswererRefusesStrayChannels: those that the plan has not, and those that it has already. Beyond the agreed number it has each once.
 func TestAnswererRefusesStrayChannels(t *testing.T) {
 	leakCheck(t)
-	seed, viewer := listen(t, nil), listen(t, nil)
-	a, b := newEnd(), newEnd()
-	connect(t, viewer, seed, a, b)
-	association := a.link.(*Link).association
-	for i := range peer.MaxStrayChannels + 1 {
-		label := fmt.Sprintf("stray-%d", i)
-		if i == 0 {
-			label = peer.ControlLabel // a second one is a stray, too
-		}
-		c := &datachannel.Config{Label: label, LoggerFactory: newLoggers(slog.New(slog.DiscardHandler))}
-		if _, err := datachannel.Dial(association, uint16(100+2*i), c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if r := wait(t, b.closed, "the link's end"); r != peer.CloseProtocol {
-		t.Errorf("closed: %s", r)
+	for name, c := range map[string]struct {
+		label func(i int) string
+		count int
+	}{
+		"not in the plan": {func(i int) string {
+			if i == 0 {
+				return peer.ControlLabel // a second one is a stray, too
+			}
+			return fmt.Sprintf("stray-%d", i)
+		}, peer.MaxStrayChannels + 1},
+		"unused, and there already": {func(int) string { return "lw.data.7" }, peer.MaxStrayChannels + 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seed, viewer := listen(t, nil), listen(t, nil)
+			a, b := newEnd(), newEnd()
+			connect(t, viewer, seed, a, b)
+			for i := range c.count {
+				label := c.label(i)
+				config := &datachannel.Config{Label: label, ChannelType: reliability(label), LoggerFactory: newLoggers(slog.New(slog.DiscardHandler))}
+				if _, err := datachannel.Dial(a.link.(*Link).association, uint16(100+2*i), config); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if r := wait(t, b.closed, "the link's end"); r != peer.CloseProtocol {
+				t.Errorf("closed: %s", r)
+			}
+		})
 	}
 }
 
