@@ -22,7 +22,8 @@ type Receiver struct {
 
 	mu     sync.Mutex
 	acker  *ledbat.Acker // guarded by mu
-	stop   func()        // guarded by mu: of the timer that runs; nil if none does
+	stop   func()        // guarded by mu: of the timer that counts; nil if none runs
+	rings  int64         // guarded by mu: when it is to ring, of the clock
 	closed bool          // guarded by mu
 	buf    []byte        // guarded by mu
 }
@@ -65,8 +66,8 @@ func (r *Receiver) answer() {
 		return
 	}
 	if wait := r.clock.until(due); wait > 0 {
-		if r.stop == nil { // one that comes too soon looks again
-			r.stop = r.after(wait)
+		if r.stop == nil || due < r.rings { // one that comes too soon looks again
+			r.rings, r.stop = due, r.after(due, wait)
 		}
 		return
 	}
@@ -76,18 +77,23 @@ func (r *Receiver) answer() {
 	}
 }
 
-func (r *Receiver) after(d time.Duration) (stop func()) {
+func (r *Receiver) after(due int64, d time.Duration) (stop func()) {
+	late := func() { r.late(due) }
 	if r.After != nil {
-		return r.After(d, r.late)
+		return r.After(d, late)
 	}
-	t := time.AfterFunc(d, r.late)
+	t := time.AfterFunc(d, late)
 	return func() { t.Stop() }
 }
 
-func (r *Receiver) late() {
+// late is what a timer calls. One that another has come before does nothing.
+func (r *Receiver) late(due int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stop = nil
+	if due != r.rings {
+		return
+	}
+	r.stop, r.rings = nil, 0
 	r.answer()
 }
 
