@@ -12,7 +12,7 @@ import (
 func (s *Server) pass(from netip.AddrPort, p []byte) bool {
 	from = netip.AddrPortFrom(from.Addr().Unmap(), from.Port())
 	s.mu.RLock()
-	r := s.byClient[from]
+	r := s.byClient[clientKey{true, from}]
 	s.mu.RUnlock()
 	end := channelHeader + int(binary.BigEndian.Uint16(p[2:4]))
 	if r == nil || end > len(p) {

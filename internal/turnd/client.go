@@ -76,6 +76,19 @@ func (c *addressCache) of(at netip.AddrPort) *net.UDPAddr {
 	return c.addr
 }
 
+// clientKey tells clients apart: one of UDP and one of a stream may have the same address and port.
+type clientKey struct {
+	udp bool
+	at  netip.AddrPort
+}
+
+// keyOf is the key of a client of pion's; its address is not valid where pion's is none.
+func keyOf(client net.Addr) clientKey {
+	_, udp := client.(*net.UDPAddr)
+	at, _ := place(client)
+	return clientKey{udp, at}
+}
+
 // place is where an address of pion's is, IPv4 in its own form. The form matters to a socket of both families: what it
 // writes to has to be mapped again, which Go does.
 func place(a net.Addr) (netip.AddrPort, bool) {

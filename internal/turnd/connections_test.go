@@ -111,7 +111,7 @@ func TestABalancersClientIsRelayed(t *testing.T) {
 			}
 		}
 		w.mu.Lock()
-		if w.byClient[netip.MustParseAddrPort("203.0.113.5:4711")] == nil {
+		if w.byClient[clientKey{at: netip.MustParseAddrPort("203.0.113.5:4711")}] == nil {
 			t.Errorf("%s: the allocation is not the client's", transport)
 		}
 		w.mu.Unlock()

@@ -3,7 +3,6 @@ package turnd
 import (
 	"encoding/binary"
 	"net"
-	"net/netip"
 	"sync"
 
 	"github.com/pion/stun/v4"
@@ -18,33 +17,21 @@ type refusals struct {
 	realm string
 
 	mu sync.Mutex
-	of map[refused]struct{} // guarded by mu
-}
-
-// refused is one client.
-type refused struct {
-	udp bool
-	at  netip.AddrPort
-}
-
-func refusedAt(client net.Addr) refused {
-	_, udp := client.(*net.UDPAddr)
-	at, _ := place(client)
-	return refused{udp, at}
+	of map[clientKey]struct{} // guarded by mu
 }
 
 func (r *refusals) note(client net.Addr) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.of == nil {
-		r.of = map[refused]struct{}{}
+		r.of = map[clientKey]struct{}{}
 	}
-	r.of[refusedAt(client)] = struct{}{}
+	r.of[keyOf(client)] = struct{}{}
 }
 
 // take says whether a client's credentials were wrong, and forgets it.
 func (r *refusals) take(client net.Addr) bool {
-	key := refusedAt(client)
+	key := keyOf(client)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, was := r.of[key]

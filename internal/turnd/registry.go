@@ -95,31 +95,31 @@ func (s *Server) exit(r *relayed) {
 
 // created and deleted follow pion's allocations.
 func (s *Server) created(client net.Addr, r *relayed) {
-	at, ok := place(client)
-	if !ok {
+	from := keyOf(client)
+	if !from.at.IsValid() {
 		return
 	}
 	s.mu.Lock()
 	if r != nil {
-		s.byClient[at] = r
-		if _, datagrams := client.(*net.UDPAddr); datagrams {
+		s.byClient[from] = r
+		if from.udp {
 			r.mu.Lock() // after Server.mu, never before
-			r.client, r.out = at, s.clients[int(at.Port())%len(s.clients)]
+			r.client, r.out = from.at, s.clients[int(from.at.Port())%len(s.clients)]
 			r.mu.Unlock()
 		}
 	}
 	s.mu.Unlock()
-	s.cfg.Policy.Holds(at.Addr(), 1)
+	s.cfg.Policy.Holds(from.at.Addr(), 1)
 }
 
 func (s *Server) deleted(client net.Addr) {
-	at, ok := place(client)
-	if !ok {
+	from := keyOf(client)
+	if !from.at.IsValid() {
 		return
 	}
 	s.mu.Lock()
-	delete(s.byClient, at)
+	delete(s.byClient, from)
 	s.mu.Unlock()
-	s.cfg.Policy.Holds(at.Addr(), -1)
+	s.cfg.Policy.Holds(from.at.Addr(), -1)
 	s.gone.Done()
 }

@@ -37,7 +37,7 @@ type Server struct {
 	mu       sync.RWMutex
 	closed   bool                        // guarded by mu
 	relayed  map[netip.AddrPort]*relayed // guarded by mu: by announced address
-	byClient map[netip.AddrPort]*relayed // guarded by mu
+	byClient map[clientKey]*relayed      // guarded by mu
 	streams  map[*stream]struct{}        // guarded by mu
 }
 
@@ -48,7 +48,7 @@ func Listen(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, closing: make(chan struct{}), refused: refusals{realm: cfg.Realm},
-		relayed: map[netip.AddrPort]*relayed{}, byClient: map[netip.AddrPort]*relayed{}, streams: map[*stream]struct{}{},
+		relayed: map[netip.AddrPort]*relayed{}, byClient: map[clientKey]*relayed{}, streams: map[*stream]struct{}{},
 	}
 	err := s.listen()
 	if err == nil {
@@ -162,8 +162,8 @@ func (s *Server) authenticate(r *turn.RequestAttributes) (user string, key []byt
 // permit says whether a client may have a permission for a peer.
 func (s *Server) permit(client net.Addr, ip net.IP) bool {
 	peer, ok := netip.AddrFromSlice(ip)
-	from, known := place(client)
-	if !ok || !known {
+	from := keyOf(client)
+	if !ok || !from.at.IsValid() {
 		return false
 	}
 	peer = peer.Unmap()

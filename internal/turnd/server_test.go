@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pion/turn/v5"
+
 	"github.com/leeway-video/leeway/internal/lab/turnclient"
 	"github.com/leeway-video/leeway/internal/relay"
 )
@@ -103,6 +105,46 @@ func TestTwoViewersMeetAtTheRelay(t *testing.T) {
 				t.Errorf("%q from %v, want hello from %v", text, from, a.LocalAddr())
 			}
 		})
+	}
+}
+
+// TestAClientOfUDPAndOneOfTCPMayHaveOneAddress: one port of a viewer's address, or of a NAT, may be in use for both.
+func TestAClientOfUDPAndOneOfTCPMayHaveOneAddress(t *testing.T) {
+	w := newWorld(t, allowLoopback)
+	username, password := w.secret.Mint("demo", "a", time.Now().Add(time.Minute))
+	datagrams := w.dial("udp")
+	at := datagrams.LocalAddr().(*net.UDPAddr)
+	raw, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: at.IP, Port: at.Port}}).Dial("tcp", w.Addr().String())
+	if err != nil {
+		t.Skipf("the port is in use: %v", err)
+	}
+	stream := turn.NewSTUNConn(raw)
+	defer stream.Close()
+	first, second := w.clientOver(datagrams, username, password), w.clientOver(stream, username, password)
+	relayed, err := first.Allocate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer relayed.Close()
+	gone, err := second.Allocate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Answered behind what gave the allocation back.
+	if _, err := second.SendBindingRequest(); err != nil || w.Allocations() != 1 {
+		t.Fatalf("%d allocations, %v", w.Allocations(), err)
+	}
+	if err := first.CreatePermission(&net.UDPAddr{IP: net.ParseIP("8.8.8.8"), Port: 80}); err != nil {
+		t.Errorf("no permission once the client of TCP has gone: %v", err)
+	}
+	peer := echo(t, "127.0.0.1:0")
+	for range 3 {
+		if from, text := exchange(t, relayed, peer, relayed, "hello"); addrPort(from) != addrPort(peer) || text != "hello" {
+			t.Errorf("%q came from %v", text, from)
+		}
 	}
 }
 

@@ -142,8 +142,13 @@ func (w *world) client(transport, holder string) *turn.Client {
 
 func (w *world) clientAs(transport, username, password string) *turn.Client {
 	w.t.Helper()
+	return w.clientOver(w.dial(transport), username, password)
+}
+
+func (w *world) clientOver(conn net.PacketConn, username, password string) *turn.Client {
+	w.t.Helper()
 	c, err := turn.NewClient(&turn.ClientConfig{
-		STUNServerAddr: w.Addr().String(), TURNServerAddr: w.Addr().String(), Conn: w.dial(transport),
+		STUNServerAddr: w.Addr().String(), TURNServerAddr: w.Addr().String(), Conn: conn,
 		Username: username, Password: password, Realm: "leeway", LoggerFactory: silence{},
 	})
 	if err != nil {
