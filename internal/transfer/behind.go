@@ -61,7 +61,7 @@ func (d *Download) BackgroundData(b []byte) error {
 	lane.mu.Lock()
 	lane.last = lane.now()
 	lane.mu.Unlock()
-	return d.Data(part)
+	return d.take(part, true)
 }
 
 // open returns the receiver of the link.

@@ -97,3 +97,27 @@ func TestARequestDoesNotWaitForWhatCloses(t *testing.T) {
 		t.Error("a request waits for a link that is being closed")
 	}
 }
+
+// TestBackgroundThatComesAsForegroundIsOwedNoMore: a peer sends what was asked for in the background by messages of the foreground. One piece
+// that stayed owed would fill the first window, and nothing would be asked of any peer as long as that link lives.
+func TestBackgroundThatComesAsForegroundIsOwedNoMore(t *testing.T) {
+	f, requester := newFetching(), background.NewRequester(ledbat.Config{}, time.Now)
+	f.Background(newPipe(), requester, nil)
+	defer f.Close()
+	ids := f.Request(f.target, peer.Background, "background", 0, 1)
+	for i, m := range []peer.Data{part(ids[0], 0, 0, 6000), part(ids[0], 0, 6000, 16384), part(ids[1], 1, 100, 5000)} {
+		if err := f.Data(m); err != nil {
+			t.Fatal(err)
+		}
+		if owed := requester.Stats().Flight; owed != []int64{26768, 16384, 11484}[i] {
+			t.Errorf("after message %d %d bytes are owed", i, owed)
+		}
+	}
+	f.Cancel(func(Order) bool { return true })
+	if owed := requester.Stats().Flight; owed != 0 {
+		t.Errorf("%d bytes are owed once all has come or is taken back", owed)
+	}
+	if ok, _ := requester.May(peer.PieceSize); !ok {
+		t.Error("nothing more may be asked for")
+	}
+}

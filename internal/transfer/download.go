@@ -237,8 +237,11 @@ func (d *Download) Close() {
 	d.behind.close()
 }
 
-// Data takes a part of a piece. A *LinkError says that the peer is to be dropped.
-func (d *Download) Data(m peer.Data) error {
+// Data takes a part of a piece that came in the foreground. A *LinkError says that the peer is to be dropped.
+func (d *Download) Data(m peer.Data) error { return d.take(m, false) }
+
+// take takes a part of a piece. noted says that it has been taken from what is asked for in the background, if it was of that.
+func (d *Download) take(m peer.Data, noted bool) error {
 	if _, _, pushed := peer.Pushed(m.Request); pushed && d.Pushed != nil {
 		return d.Pushed(m)
 	}
@@ -260,6 +263,9 @@ func (d *Download) Data(m peer.Data) error {
 	if err := o.add(m); err != nil {
 		d.mu.Unlock()
 		return err
+	}
+	if o.Lane == peer.Background && !noted { // not as it should have come, but it has
+		d.behind.requested(0, len(m.Payload))
 	}
 	whole := o.Received() == o.Length
 	if whole {

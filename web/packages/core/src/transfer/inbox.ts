@@ -126,7 +126,10 @@ export const createInbox = (peer: Peer, link: InboxLink, host: InboxHost) => {
       stats.count('unknown_messages');
       if (++unknown > maxUnknown) peer.drop('over-limit', byeOverLimit, true);
     } else if (m.type === 'data') {
-      if (peer.ready) data(m, bytes.length);
+      if (!peer.ready) return;
+      // What was asked for in the background has come, if not as it should have.
+      if (supply.downloads.all.get(m.request)?.lane) peer.lane?.gone(m.payload.length);
+      data(m, bytes.length);
     } else {
       control(m);
     }

@@ -319,7 +319,7 @@ describe('the background of a link', () => {
         did.push([name, ...with_]);
       };
     const fake = { wake: note('wake'), requested: note('requested'), gone: note('gone'), reset: note('reset') };
-    return { did, lane: { ...fake, close: note('close') } as unknown as BackgroundLane };
+    return { did, lane: { ...fake, took() {}, close: note('close') } as unknown as BackgroundLane };
   };
 
   it('is measured anew when packets take another way', async () => {
@@ -343,6 +343,21 @@ describe('the background of a link', () => {
     expect(peer.supply.behindUs).toBe(Number.MAX_SAFE_INTEGER);
     hear({ type: 'reject', reason: 4, ids: [ask(2).id] });
     expect(peer.supply.stalledUntilUs).toBeGreaterThan(0);
+  });
+
+  it('is owed no more of what comes as foreground', async () => {
+    const { did, lane: fake } = lane();
+    const { link, ask } = await setUp(undefined, fake);
+    const send = (request: number, offset: number, length: number) =>
+      link.onData!(encode({ type: 'data', request, offset, sentAt: 0, payload: new Uint8Array(length) }));
+    const { id } = ask(0, 1);
+    send(id, 0, 60);
+    send(id, 60, 40);
+    send(ask().id, 0, 100);
+    expect(did).toEqual([
+      ['gone', 60],
+      ['gone', 40],
+    ]);
   });
 
   it('counts as foreground once a request is promoted', async () => {
