@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { decode, type Message, rejectBusy } from '../protocol/peer.ts';
+import { decode, Malformed, type Message, rejectBusy } from '../protocol/peer.ts';
 import { createUploads, type UploadHost } from './uploads.ts';
 
 const setUp = (can: { send: boolean; upload: boolean }, paced = false, more: Partial<UploadHost> = {}) => {
@@ -96,6 +96,25 @@ it('does not let the peer take back what it did not ask for', () => {
   can.send = true;
   uploads.pump();
   expect(said).toEqual([first]);
+});
+
+it('takes no ID that is outstanding', () => {
+  const can = { send: false, upload: true };
+  const { uploads, said } = setUp(can);
+  const ask = (lane: number, ...ids: number[]) =>
+    uploads.request(
+      'a',
+      lane,
+      ids.map((id) => ({ id, piece: 0 })),
+    );
+  ask(0, 7);
+  for (const ids of [[7], [8, 8]]) expect(() => ask(0, ...ids)).toThrow(Malformed);
+  uploads.cancel([7, 8]);
+  ask(0, 7);
+  can.send = true;
+  uploads.pump();
+  ask(0, 7);
+  expect(said).toEqual([7, 7]);
 });
 
 it('gives up what may not be sent', () => {

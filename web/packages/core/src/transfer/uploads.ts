@@ -4,6 +4,7 @@ import {
   encode,
   laneBackground,
   laneForeground,
+  Malformed,
   rejectBusy,
   rejectLaneOff,
   rejectNotHeld,
@@ -56,6 +57,7 @@ const stuckUs = 1_000_000;
 const mostWaitUs = 500_000;
 
 export interface Uploads {
+  /** Throws Malformed where an ID is outstanding. */
   request(segment: string, lane: number, requests: { id: number; piece: number }[]): void;
   cancel(ids: number[]): void;
   promote(ids: number[]): void;
@@ -181,6 +183,7 @@ export const createUploads = (
       const refused = new Map<number, number[]>();
       const pieces = host.pieces(segment);
       for (const { id, piece } of requests) {
+        if (lanes.flat().some((u) => u.id === id)) throw new Malformed('limit');
         let reason: number | undefined;
         if (!host.allowed(lane, !!wake) || (lane === laneBackground && !wake)) reason = rejectLaneOff;
         else if (!pieces) reason = rejectWithdrawn;
