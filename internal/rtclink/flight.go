@@ -50,8 +50,9 @@ type flight struct {
 	steady  bool
 	without int // rounds without growth
 
-	base base
-	wake wake
+	base  base
+	wake  wake
+	moved bool // SCTP's round-trip time is of an earlier path, too, and says nothing of this one's base
 }
 
 // base is the lowest round-trip times, one a bucket; 0 is none.
@@ -61,14 +62,14 @@ type base struct {
 	ends time.Time // when the bucket does
 }
 
-// wake is the first message behind a pause, until it is acknowledged.
+// wake is a message whose acknowledgement is waited for: the first behind a pause, or one of each round trip once the path is another one.
 type wake struct {
 	at     time.Time // when it was handed over; zero where there is none
 	before int64     // bytes, handed over until then
 }
 
 // The base round-trip time is the lowest of the last five minutes: longer than any transfer fills a queue of its own,
-// short enough to follow a change of path.
+// short enough to follow a change of path of which nothing tells.
 const (
 	baseBuckets = 10
 	baseBucket  = 30 * time.Second
@@ -96,7 +97,7 @@ func (f *flight) sample(now time.Time, rtt time.Duration) {
 	}
 }
 
-// woke notes that something is handed over while nothing is in flight, behind the bytes written before.
+// woke notes that a message is handed over behind the bytes written before, while nothing is in flight or the flight asks.
 func (f *flight) woke(now time.Time, written int64) { f.wake = wake{now, written} }
 
 // heard takes how many bytes are acknowledged. The first behind a pause have met no queue of the link's own, and often none of
@@ -109,6 +110,15 @@ func (f *flight) heard(now time.Time, acked int64) {
 	f.sample(now, now.Sub(f.wake.at))
 	f.wake = wake{}
 }
+
+// move forgets what was measured: packets take another way now. SCTP's round-trip time follows it slowly. On a longer way the first that it
+// says would be taken for the base, and what may be in flight would be a part of what the way holds, for as long as the base counts.
+func (f *flight) move() {
+	*f = flight{least: f.least, most: f.most, cut: f.cut, begun: f.begun, acked: f.acked, moved: true}
+}
+
+// asks says whether the next message is to tell the round-trip time: none does.
+func (f *flight) asks() bool { return f.moved && f.wake.at.IsZero() }
 
 // baseRTT is 0 while unknown.
 func (f *flight) baseRTT() time.Duration {
@@ -146,7 +156,9 @@ func (f *flight) advance(now time.Time, acked int64, rtt time.Duration) {
 		}
 		return
 	}
-	f.sample(now, rtt)
+	if !f.moved {
+		f.sample(now, rtt)
+	}
 	f.round = (f.round + 1) % rateRounds
 	f.rates[f.round] = rate
 	switch {

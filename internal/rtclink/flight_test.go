@@ -110,6 +110,45 @@ func TestFlightFollowsASlowerPath(t *testing.T) {
 	}
 }
 
+// TestFlightFollowsAnotherWay: SCTP's round-trip time is still half of the old way when the first bytes come by the new one.
+func TestFlightFollowsAnotherWay(t *testing.T) {
+	const rate, seconds = 2.5e6, 5
+	for _, c := range []struct{ from, to time.Duration }{
+		{10 * time.Millisecond, 80 * time.Millisecond}, {80 * time.Millisecond, 10 * time.Millisecond}, {40 * time.Millisecond, 40 * time.Millisecond},
+	} {
+		p := &pipe{rate: rate, rtt: c.from, queue: 200_000, now: time.Unix(0, 0), cwnd: minCwnd}
+		f := newFlight(DefaultInFlight, 16384)
+		f.sample(p.now, c.from)
+		smoothed, measured, late := c.from, p.now, int64(0)
+		for i := range 3 * seconds * 1000 {
+			switch i {
+			case seconds * 1000:
+				p.rtt = c.to
+				f.move()
+			case 2 * seconds * 1000:
+				late = p.acked
+			}
+			f.heard(p.now, p.acked)
+			if p.sent == p.acked || f.asks() {
+				f.woke(p.now, p.sent)
+			}
+			if rtt := p.step(f.bound(0)); rtt > 0 && !p.now.Before(measured) {
+				smoothed, measured = (7*smoothed+rtt)/8, p.now.Add(rtt)
+			}
+			f.held()
+			if f.due(p.now) {
+				f.advance(p.now, p.acked, smoothed)
+			}
+		}
+		if got := float64(p.acked-late) / seconds; got < 0.9*rate {
+			t.Errorf("%s to %s: %.0f of %.0f bytes per second", c.from, c.to, got, rate)
+		}
+		if base := f.baseRTT(); base < c.to || base > c.to*5/4 {
+			t.Errorf("%s to %s: a base of %s", c.from, c.to, base)
+		}
+	}
+}
+
 func TestFlightIsNotFooledByPauses(t *testing.T) {
 	f := newFlight(DefaultInFlight, 16384)
 	now := time.Unix(0, 0)

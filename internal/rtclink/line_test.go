@@ -24,7 +24,7 @@ const lineHeaders = recordCost + 8 + 20
 // way there, and a way back that only delays.
 type line struct {
 	rate  float64       // bytes per second
-	delay time.Duration // one way
+	delay time.Duration // one way; changed by goes
 	queue int           // bytes
 	loss  float64
 	met   time.Duration // what packets wait at least for others' traffic, for the first second
@@ -64,6 +64,13 @@ func (l *line) due(n int) (time.Time, bool) {
 	return l.free.Add(l.delay), true
 }
 
+// goes has packets take a way of another length from now on.
+func (l *line) goes(delay time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.delay = delay
+}
+
 // wireEnd is one end of a link's way over a line.
 type wireEnd struct {
 	due    func(n int) (time.Time, bool)
@@ -91,7 +98,11 @@ func (l *line) wire() (near, far *wireEnd) {
 	end := func(due func(int) (time.Time, bool)) *wireEnd {
 		return &wireEnd{due: due, wake: make(chan struct{}, 1), closed: make(chan struct{})}
 	}
-	near, far = end(l.due), end(func(int) (time.Time, bool) { return time.Now().Add(l.delay), true })
+	near, far = end(l.due), end(func(int) (time.Time, bool) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return time.Now().Add(l.delay), true
+	})
 	near.other, far.other = far, near
 	return near, far
 }

@@ -65,7 +65,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	}
 	l := h.assemble(plan, events)
 	l.route = route{
-		life: &l.life, offering: offering, moved: func() {}, admission: admission{guard: h.cfg.Guard}, checked: make(chan struct{}, 1),
+		life: &l.life, offering: offering, moved: func() {}, forget: l.sender.move, admission: admission{guard: h.cfg.Guard}, checked: make(chan struct{}, 1),
 		way: way{in: newIntake()},
 	}
 	if e, ok := events.(transfer.PathEvents); ok {

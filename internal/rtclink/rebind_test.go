@@ -129,6 +129,12 @@ func TestALinkOutlivesTheMappingOfItsNAT(t *testing.T) {
 			if want := g.mapping.Load().LocalAddr().(*net.UDPAddr).AddrPort(); now == before || now.Port() != want.Port() {
 				t.Errorf("packets went to %v and go to %v, the mapping is %v", before, now, want)
 			}
+			outside := &s.link.(*Link).sender
+			outside.mu.Lock()
+			defer outside.mu.Unlock()
+			if !outside.flight.moved {
+				t.Error("what is in flight goes by the way that was left")
+			}
 		})
 	}
 }

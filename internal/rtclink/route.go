@@ -24,6 +24,7 @@ type route struct {
 	mux       *mux    // of the socket
 	offering  bool
 	moved     func() // packets take another way from now on
+	forget    func() // what was measured is of another way by now
 	admission admission
 	checked   chan struct{}             // a check may have been answered
 	agent     atomic.Pointer[ice.Agent] // nil once the link is settled
@@ -210,7 +211,7 @@ func (r *route) settle() {
 	if err != nil {
 		return // the agent stays
 	}
-	c.moved = r.moved
+	c.moved = func() { r.forget(); r.moved() }
 	c.learnAll(agent) // or the path to a relay would seem direct for a moment
 	if !r.mux.settle(c) {
 		return

@@ -62,6 +62,13 @@ func (s *sender) learn(rtt time.Duration) {
 	s.flight.sample(time.Now(), rtt)
 }
 
+// move has the bound in flight follow another way.
+func (s *sender) move() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flight.move()
+}
+
 // over gives the sender its association.
 func (s *sender) over(a *sctp.Association) {
 	s.mu.Lock()
@@ -121,10 +128,10 @@ func (s *sender) room(n int) bool {
 		if s.flight.due(now) {
 			s.flight.advance(now, s.written-buffered, s.smoothed())
 		}
-		if buffered == 0 {
-			s.flight.woke(now, s.written)
-		}
 		if buffered == 0 || buffered+int64(n) <= int64(s.flight.bound(n)) {
+			if buffered == 0 || s.flight.asks() {
+				s.flight.woke(now, s.written)
+			}
 			return true
 		}
 		s.flight.held()

@@ -1,8 +1,10 @@
 package rtclink
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +36,39 @@ func TestALinkFillsItsLine(t *testing.T) {
 				if silence > time.Second || 100*c.line.full > c.line.sent {
 					t.Errorf("silent for %s, %d of %d packets found the queue full", silence, c.line.full, c.line.full+c.line.sent)
 				}
+			})
+		})
+	}
+}
+
+// TestALinkFillsAnotherWay plays links whose packets take a longer or a shorter way from a moment on, of which the link hears.
+func TestALinkFillsAnotherWay(t *testing.T) {
+	for name, c := range map[string]struct{ from, to time.Duration }{
+		"10 to 80 ms": {5 * time.Millisecond, 40 * time.Millisecond}, "80 to 10 ms": {40 * time.Millisecond, 5 * time.Millisecond},
+		"40 ms, another port": {20 * time.Millisecond, 20 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const rate, took = 2.5e6, 10 * time.Second
+				l := &line{rate: rate, delay: c.from, queue: 200_000}
+				near, far := l.play(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				var pump sync.WaitGroup
+				pump.Go(func() { near.pump(ctx) })
+				<-time.After(took / 2)
+				l.goes(c.to)
+				near.move()
+				<-time.After(2 * time.Second)
+				before, _ := far.came()
+				<-time.After(took)
+				after, _ := far.came()
+				if share := float64(after-before) / took.Seconds() / rate; share < 0.95*payloadShare {
+					t.Errorf("%.3f of the line is pieces", share)
+				}
+				cancel()
+				near.end()
+				far.end()
+				pump.Wait()
 			})
 		})
 	}
