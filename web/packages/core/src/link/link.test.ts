@@ -169,6 +169,28 @@ describe('a link that answers', () => {
     expect(seen).toEqual([[1, 2, 3], [4]]);
   });
 
+  test('keeps what an honest peer says for as long as the statistics may take', async () => {
+    const seen: number[] = [];
+    const { clock, connection, link, failed } = setUp({
+      opened: (open) => {
+        open.onControl = (message) => seen.push(message[0]!);
+      },
+    });
+    connection.getStats = () => new Promise(() => {});
+    link.answer(description, plan);
+    await settle();
+    connection.become('connected');
+    const control = connection.incoming('lw.control');
+    connection.incoming('lw.data.0');
+    connection.incoming('lw.data.1');
+    for (let i = 0; i < 44; i++) {
+      control.say(i);
+      await clock.advance(50);
+    }
+    expect(failed).not.toHaveBeenCalled();
+    expect(seen).toEqual([...Array(44).keys()]);
+  });
+
   test('says something with its answer where the offer takes it', async () => {
     for (const early of [true, false]) {
       const { link, signal } = setUp();

@@ -20,8 +20,11 @@ const pathIntervalMs = 10_000;
 const statsTimeoutMs = 1_000;
 /** Time for a last `bye` to leave before the connection goes. */
 const byeMs = 150;
-/** Messages kept until the engine has set its callbacks; a peer sends nothing but `hello` before. */
-const backlogLength = 32;
+/**
+ * Messages kept until the engine has set its callbacks. A peer that has this side's `hello` from the answer asks and announces meanwhile, twenty
+ * times a second and more, and a busy thread comes to the statistics behind all that waits for it.
+ */
+const backlogLength = 256;
 const byeType = 0x50;
 
 export interface LinkOptions {

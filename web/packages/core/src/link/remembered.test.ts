@@ -83,7 +83,7 @@ describe('a peer that is not linked again', () => {
       'talks ahead of readiness without end',
       (c: FakeConnection) => {
         const control = c.incoming('lw.control');
-        for (let n = 0; n < 33; n++) control.say(0x40);
+        for (let n = 0; n < 257; n++) control.say(0x40);
       },
     ],
   ])('one that %s while the link opens, ever', async (_, flood) => {
