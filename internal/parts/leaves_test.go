@@ -47,6 +47,13 @@ func TestNothingMoreIsPushed(t *testing.T) {
 			r.Stream = r.Follow(second+6, stream1, Settings{Slots: 8, Part: partTime})
 			r.list(0)
 		},
+		"this side leaves, and the child had told it to hold": func(r *rig) {
+			r.Heard(second+6, other, peer.Hold{Stream: stream1, On: true})
+			r.Unfollow(second+6, stream1)
+			r.Heard(second+6, other, peer.Hold{Stream: stream1, On: true}) // was on its way
+			r.Stream = r.Follow(second+6, stream1, Settings{Slots: 8, Part: partTime})
+			r.list(0)
+		},
 		"the child leaves": func(r *rig) {
 			r.Heard(second+6, other, peer.Follow{Stream: stream1})
 			r.Heard(second+6, other, peer.Follow{Stream: stream1, On: true})

@@ -164,6 +164,7 @@ func (n *Node) Unfollow(now int64, id segment.ID) {
 	n.left[id] = now + Grace
 	for _, to := range n.order {
 		l := n.links[to]
+		delete(l.held, id)
 		l.out.close(id)
 		l.close(func(u *push) bool { return u.stream == id })
 		n.say(to, peer.Follow{Stream: id})
@@ -240,12 +241,13 @@ func (n *Node) followed(now int64, l *link, m peer.Follow) {
 	}
 }
 
-// hold has nothing pushed to a peer until it says so.
+// hold has nothing pushed to a peer until it says so, or this node leaves the stream: then the peer forgets that it has said it. It may be
+// on its way then.
 func (n *Node) hold(l *link, m peer.Hold) {
 	switch {
 	case !m.On:
 		delete(l.held, m.Stream)
-	case l.following(m.Stream):
+	case n.streams[m.Stream] != nil && l.following(m.Stream):
 		l.held[m.Stream] = true
 		l.out.forget(func(q queued) bool { return q.stream == m.Stream })
 	}

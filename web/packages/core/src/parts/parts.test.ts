@@ -127,6 +127,22 @@ test('what is held of peers that say and send what they like stays within its bo
   );
 });
 
+test('what a peer has told this side to hold ends with the stream: the peer forgets it when it hears that this side has left', () => {
+  const node = new Node(id(1));
+  node.linked(other, false);
+  const follow = () => node.follow(0, stream, { slots: 8, part: 500_000 });
+  const hold = () => node.heard(0, other, { type: 'hold', stream, on: true });
+  const held = () => node.links.get(other)!.held.size;
+  follow();
+  node.heard(0, other, { type: 'follow', stream, on: true });
+  hold();
+  expect(held()).toBe(1);
+  node.unfollow(0, stream);
+  hold(); // was on its way
+  follow();
+  expect(held()).toBe(0);
+});
+
 test('of a part that is too long nothing is held: a playlist may name a range of any length', () => {
   const s = new Node(id(1)).follow(0, stream, { slots: 8, part: 500_000 });
   s.listed(0, 20, id(120), maxPart);

@@ -81,6 +81,7 @@ export class Node implements Receiver {
     this.streams.delete(id);
     this.left.set(id, now + grace);
     for (const [to, l] of this.links) {
+      l.held.delete(id);
       l.out.close(id);
       l.close((u) => u.stream === id);
       this.say(to, { type: 'follow', stream: id, on: false });
@@ -106,11 +107,14 @@ export class Node implements Receiver {
     }
   }
 
-  /** Has nothing pushed to a peer until it says so. */
+  /**
+   * Has nothing pushed to a peer until it says so, or this node leaves the stream: then the peer forgets that it has said it. It may be on
+   * its way then.
+   */
   private hold(l: Link, { stream, on }: { stream: string; on: boolean }): void {
     if (!on) {
       l.held.delete(stream);
-    } else if (l.follows.has(stream)) {
+    } else if (this.streams.has(stream) && l.follows.has(stream)) {
       l.held.add(stream);
       l.out.forget((q) => q.stream === stream);
     }
