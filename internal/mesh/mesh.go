@@ -96,6 +96,7 @@ type Mesh struct {
 	trees   []tree
 	uplink  uplink
 	sources bool // certificates come without a parent, so that the node can be a source
+	holds   bool // parents are told to push nothing
 	lost    int  // parents of which the node was left without one
 	out     []Send
 }
@@ -146,6 +147,9 @@ func New(cfg Config) *Mesh {
 
 // CanSource says whether certificates reach the node without a parent. Only then may it be the source of a tree.
 func (m *Mesh) CanSource(can bool) { m.sources = can }
+
+// Hold says whether the node has its parents push nothing for now. No peer is tried meanwhile: it could not send what ends its trial.
+func Hold(m *Mesh, on bool) { m.holds = on }
 
 // Linked adds a peer, and tells it the node's places.
 func (m *Mesh) Linked(id ID) {

@@ -82,7 +82,7 @@ func (m *Mesh) weakest(stripe int) int {
 	return at
 }
 
-// expire ends leases that have run out and trials that brought nothing.
+// expire ends leases that have run out and trials that brought nothing. A peer that was not to bring anything is not avoided.
 func (m *Mesh) expire(now int64, stripe int) {
 	t := &m.trees[stripe]
 	t.children = slices.DeleteFunc(t.children, func(c child) bool {
@@ -91,8 +91,10 @@ func (m *Mesh) expire(now int64, stripe int) {
 		}
 		return c.until <= now
 	})
-	if t.next != (ID{}) && now-t.asked >= Trial {
-		m.peers[t.next].avoid(now)
+	if t.next != (ID{}) && (m.holds || now-t.asked >= Trial) {
+		if !m.holds {
+			m.peers[t.next].avoid(now)
+		}
 		m.send(t.next, Message{Kind: Unsubscribe, Stripe: stripe})
 		t.next = ID{}
 	}
@@ -106,7 +108,7 @@ func (m *Mesh) expire(now int64, stripe int) {
 // seek subscribes to the best peer that is better than what the node has. The parent stays until the new one has sent something.
 func (m *Mesh) seek(now int64, stripe int) {
 	t := &m.trees[stripe]
-	if t.next != (ID{}) {
+	if t.next != (ID{}) || m.holds {
 		return
 	}
 	below := m.place(stripe).Rank

@@ -78,3 +78,28 @@ func TestPeersHoldWhileTheBufferIsShort(t *testing.T) {
 		t.Errorf("%+v, %+v", holds, offs)
 	}
 }
+
+// TestNoPeerIsTriedWhileTheBufferIsShort: it would be told to push nothing, and then be avoided since it has sent nothing.
+func TestNoPeerIsTriedWhileTheBufferIsShort(t *testing.T) {
+	for name, tried := range map[string]int{"before": 0, "since before": stripes} {
+		r := newRig()
+		if tried > 0 {
+			r.subscribed(1, other)
+		}
+		r.Buffer(2, 0, false)
+		r.subscribed(2, other)
+		acts := r.settle(2)
+		for now := second / 10; now <= 5*second; now += second / 10 {
+			r.Tick(now)
+			acts = append(acts, r.settle(now)...)
+		}
+		subscribes, ends := said[peer.Subscribe](acts, other), said[peer.Unsubscribe](acts, other)
+		if len(subscribes) != tried || len(ends) != tried || len(said[peer.Hold](acts, other)) > 0 {
+			t.Errorf("%s: %d subscriptions, %d ends", name, len(subscribes), len(ends))
+		}
+		r.Buffer(5*second, partTime, true)
+		if n := len(said[peer.Subscribe](r.settle(5*second), other)); n != stripes {
+			t.Errorf("%s: it is tried in %d stripes when the buffer is long enough", name, n)
+		}
+	}
+}

@@ -55,6 +55,7 @@ func (s *Stream) lost(now int64, id ID) {
 // flush sends what the mesh wants to say.
 func (s *Stream) flush(now int64) {
 	s.mesh.CanSource(s.signed.counts(now, s.set.Part) || s.seeded(now))
+	mesh.Hold(s.mesh, s.player.short)
 	s.deliver(now, s.mesh.Decide(now))
 	s.hold()
 }

@@ -143,13 +143,12 @@ test('a peer that changes its place all the time makes few messages', () => {
   expect(told).toBeGreaterThan(10);
 });
 
-test('the parents are those that push, on trial or not; nothing that a peer says is waited for', () => {
+test('a peer on trial is no parent; nothing that a peer says is waited for', () => {
   const m = new Mesh({ self: id(1), stripes: 4, slots: 8 });
   m.heard(0, seed, { type: 'place', stripe: 0, rank: 0, path: [seed], room: 2, least: maxSlots });
   m.decide(0);
-  expect([m.parents(), m.parent(0)]).toEqual([[seed], undefined]);
-  m.decide(trial);
-  expect(m.parents()).toEqual([]);
+  expect([m.kept(), m.parent(0)]).toEqual([[], undefined]);
+  expect(m.decide(trial)).toContainEqual({ to: seed, type: 'unsubscribe', stripe: 0 });
   expect(m.path(0)).toEqual([]);
   expect(none).toBe(2 ** 53 - 1);
 });

@@ -32,12 +32,16 @@ export class Mesh {
   constructor(config: Config) {
     const trees = Array.from({ length: config.stripes }, newTree);
     const uplink = { slots: config.slots, shrunk: -calm, calm: 0 };
-    this.state = { config, peers: new Map(), order: [], trees, uplink, sources: false, lost: 0, out: [] };
+    this.state = { config, peers: new Map(), order: [], trees, uplink, sources: false, holds: false, lost: 0, out: [] };
   }
 
-  /** Whether certificates reach the node without a parent. Only then may it be the source of a tree. */
-  canSource(can: boolean): void {
+  /**
+   * Whether certificates reach the node without a parent: only then may it be the source of a tree. And whether it has its parents push
+   * nothing for now: no peer is tried meanwhile, since it could not send what ends its trial.
+   */
+  canSource(can: boolean, holds = false): void {
     this.state.sources = can;
+    this.state.holds = holds;
   }
 
   /** Adds a peer, and tells it the node's places. */
@@ -181,15 +185,11 @@ export class Mesh {
     return { hops: Math.max(0, ...trees.map((_, stripe) => this.path(stripe).length - 1)), lost };
   }
 
-  /** The peers that push to the node, each once. */
-  parents(): string[] {
-    const all = this.state.trees.flatMap(({ parent, next }) => [parent, next]);
-    return [...new Set(all.filter((id) => id !== undefined))];
-  }
-
-  /** Those that are not on trial in any stripe. */
+  /** The peers that push to the node, each once, but for those that are on trial in any stripe. */
   kept(): string[] {
-    return this.parents().filter((id) => !this.state.trees.some((t) => t.next === id));
+    const { trees } = this.state;
+    const all = trees.flatMap(({ parent }) => parent ?? []);
+    return [...new Set(all)].filter((id) => !trees.some((t) => t.next === id));
   }
 
   /** The peers that the node pushes to, each once. */

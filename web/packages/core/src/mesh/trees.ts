@@ -85,6 +85,8 @@ export interface State {
   uplink: Uplink;
   /** Certificates come without a parent, so that the node can be a source. */
   sources: boolean;
+  /** Parents are told to push nothing. */
+  holds: boolean;
   /** Parents of which the node was left without one. */
   lost: number;
   out: Send[];
@@ -206,15 +208,15 @@ const weakest = (children: Child[]): Child | undefined => {
 const subscribe = (m: State, to: string, stripe: number): void =>
   send(m, to, { type: 'subscribe', stripe, slots: Math.min(m.uplink.slots, maxSlots) });
 
-/** Ends leases that have run out and trials that brought nothing. */
+/** Ends leases that have run out and trials that brought nothing. A peer that was not to bring anything is not avoided. */
 export const expire = (m: State, now: number, stripe: number): void => {
   const t = m.trees[stripe]!;
   t.children = t.children.filter((c) => {
     if (c.until <= now) send(m, c.id, { type: 'end', stripe });
     return c.until > now;
   });
-  if (t.next !== undefined && now - t.asked >= trial) {
-    avoid(m.peers.get(t.next)!, now);
+  if (t.next !== undefined && (m.holds || now - t.asked >= trial)) {
+    if (!m.holds) avoid(m.peers.get(t.next)!, now);
     send(m, t.next, { type: 'unsubscribe', stripe });
     t.next = undefined;
   }
@@ -228,7 +230,7 @@ export const expire = (m: State, now: number, stripe: number): void => {
 /** Subscribes to the best peer that is better than what the node has. The parent stays until the new one has sent something. */
 export const seek = (m: State, now: number, stripe: number): void => {
   const t = m.trees[stripe]!;
-  if (t.next !== undefined) return;
+  if (t.next !== undefined || m.holds) return;
   // While the parent misses parts, another one of the same tree is as good.
   const best = candidate(m, now, stripe, placeOf(m, stripe).rank + (t.missed > 0 ? 1 : 0));
   if (best === undefined) return;

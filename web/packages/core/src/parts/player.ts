@@ -106,15 +106,10 @@ const enough = (s: State, p: Part): void => {
 };
 
 /** Tells the peers that push whether they are to. */
-export const hold = (s: State): void => {
-  const say = (to: string, on: boolean) => s.owner.say(to, { type: 'hold', stream: s.id, on });
-  if (s.short) {
-    for (const id of s.mesh.parents()) {
-      if (s.holds.has(id)) continue;
-      s.holds.add(id);
-      say(id, true);
-    }
-    return;
+export const hold = ({ short: on, holds, mesh, owner, id: stream }: State): void => {
+  for (const id of on ? mesh.kept() : owner.links.keys()) {
+    if (holds.has(id) === on) continue;
+    holds[on ? 'add' : 'delete'](id);
+    owner.say(id, { type: 'hold', stream, on });
   }
-  for (const id of s.owner.links.keys()) if (s.holds.delete(id)) say(id, false);
 };

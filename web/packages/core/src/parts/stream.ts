@@ -52,7 +52,7 @@ export class Stream implements State {
 
   /** Sends what the mesh wants to say. */
   flush(now: number): void {
-    this.mesh.canSource(vouches(this, now) || seeded(this, now));
+    this.mesh.canSource(vouches(this, now) || seeded(this, now), this.short);
     this.deliver(now, this.mesh.decide(now));
     hold(this);
   }
