@@ -52,7 +52,7 @@ export const createDisk = (store: Store, shared: Shared, { verification, lists, 
   /** What the player asked for, to be kept once it is complete. */
   const waiting = new Set<Segment>();
   let restUntil = 0;
-  /** The last revocation that was looked at. */
+  /** The last revocation that what is kept was held against; undefined while nothing is there, since the disk may come later. */
   let revoked: unknown;
   /** Counts what the player asked for: what follows an older request is not read any more. */
   let asks = 0;
@@ -146,10 +146,12 @@ export const createDisk = (store: Store, shared: Shared, { verification, lists, 
 
   const look = () => {
     timer = clock.setTimer(look, lookMs);
-    const last = verification.revocations.at(-1);
+    const { revocations } = verification;
+    const kept = store.entries();
+    const last = kept.length ? revocations.at(-1) : undefined;
     if (last !== revoked) {
       revoked = last;
-      for (const entry of store.entries()) if (withdraws(verification.revocations, entry)) store.remove(entry.id);
+      for (const entry of kept) if (withdraws(revocations, entry)) store.remove(entry.id);
     }
     store.trim(most());
     settled(write());
@@ -170,6 +172,8 @@ export const createDisk = (store: Store, shared: Shared, { verification, lists, 
       // One of a packager lives for a month. It counts with the list as that is by then.
       const notAfter = c.alg === 1 ? c.notAfter : 0;
       await store.write({ id, site, name, keyId, issuedAt, notAfter }, [recordHead(c, sources), held!.data], most());
+      // It may have been withdrawn while it was being written.
+      if (withdraws(verification.revocations, c)) store.remove(id);
     }
   };
 

@@ -121,6 +121,42 @@ describe('a film that was kept on the disk', () => {
     expect([played(again), read(again), disk.segments]).toEqual([whole, 0, []]);
   });
 
+  it('is deleted when it was withdrawn before the disk came, which another tab had', async () => {
+    const { before, page, run, disk } = scene();
+    await before();
+    const release = disk.parts().lock(
+      () => {},
+      () => {},
+    );
+    const again = page();
+    await run(5_000);
+    again.engine.revoke([{ site: 'demo', prefix: '/', minIssuedAt: 3_600_000 }]);
+    await run(5_000);
+    expect(disk.segments.length).toBeGreaterThanOrEqual(length - 1);
+    release();
+    await run(5_000);
+    expect(disk.segments).toEqual([]);
+  });
+
+  it('is deleted when it was withdrawn while it was being written', async () => {
+    const { page, run, disk } = scene();
+    const first = page();
+    await run(9_000);
+    expect(disk.segments.length).toBeGreaterThan(0);
+    const before = counters(first).disk_written_bytes!;
+    let written!: () => void;
+    disk.writing = new Promise((resolve) => {
+      written = resolve;
+    });
+    await run(9_000);
+    first.engine.revoke([{ site: 'demo', prefix: '/', minIssuedAt: 3_600_000 }]);
+    await run(3_000);
+    written();
+    await run(9_000);
+    expect(counters(first).disk_written_bytes).toBeGreaterThan(before);
+    expect(disk.segments).toEqual([]);
+  });
+
   it('is played by a new certificate when that beside it has ended', async () => {
     const { before, page, run, seed, film } = scene();
     await before();

@@ -16,6 +16,8 @@ export class FakeDisk {
   missing?: Error;
   /** Reads wait for it. */
   slow?: Promise<void>;
+  /** So do writes. */
+  writing?: Promise<void>;
   reads = 0;
   date = 1_790_000_000_000;
   private readonly queue: Lock[] = [];
@@ -103,6 +105,7 @@ export class FakeDisk {
         const written: Uint8Array[] = [];
         return {
           write: async (data) => {
+            await this.writing;
             if (this.failing) throw new DOMException(name, this.failing);
             written.push(data.slice());
           },
