@@ -44,7 +44,13 @@ func (l *loading) load(r request, done func(*Result, error)) *pull {
 	p := &pull{l: l, r: r, done: done, began: l.loop.Now()}
 	p.engine = l.engine()
 	if r.part && p.engine != nil && r.parts != nil && p.engine.sharesParts() {
-		if p.part = p.engine.loads.streams.load(r, func(got *Result, err error) { p.over = true; done(got, err) }); p.part != nil {
+		p.part = p.engine.loads.streams.load(r, func(got *Result, err error) {
+			if !p.over { // taken back since the part came
+				p.over = true
+				done(got, err)
+			}
+		})
+		if p.part != nil {
 			return p
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/schedule"
 )
 
@@ -47,5 +48,25 @@ func TestLoadingWithoutAnEngine(t *testing.T) {
 	w.run(time.Second)
 	if len(load.early) != 0 {
 		t.Error("kept what no engine may share")
+	}
+}
+
+// TestAPartThatIsTakenBackAsItComesIsNotGiven: a player that seeks just then asks for another, and would take it for that.
+func TestAPartThatIsTakenBackAsItComesIsNotGiven(t *testing.T) {
+	r := newPartRig(t)
+	load := loading{loop: r.w, line: r.line, ledger: r.ledger, engine: func() *engine { return r.engine }}
+	turn, _ := parts.Turn(7, 0)
+	ref := Reference{URL: partURL(0), Duration: partDuration}
+	given := 0
+	p := load.load(request{
+		Reference: ref, playlist: "http://film.test/live/index.m3u8", live: true, part: true, turn: turn, parts: []listedPart{{turn, ref}}, bitrate: 2_000_000,
+		deadline: func() time.Duration { return time.Second },
+	}, func(*Result, error) { given++ })
+	r.w.run(time.Millisecond)
+	r.answers[0](Fetched{Data: media(2)}, nil)
+	r.w.Post(p.abort)
+	r.w.run(time.Millisecond)
+	if given > 0 {
+		t.Error("it is given")
 	}
 }

@@ -294,4 +294,5 @@ func (l *partLoad) end() {
 	for _, cancel := range l.cancels {
 		cancel()
 	}
+	l.cancels = nil
 }
