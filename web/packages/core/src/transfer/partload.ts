@@ -32,7 +32,7 @@ export interface Followed {
   /** Turns of which the origin has sent something else than was signed; */
   differs: Set<number>;
   /** and the comparisons that run. */
-  checking: Promise<unknown>;
+  checking: Promise<void>;
   /** The load of a packager's certificate that runs. */
   certifying?: AbortController | undefined;
 }

@@ -143,7 +143,8 @@ export const createStreams: CreateStreams = (shared, host) => {
       during((now) => node.checked(now, a, ok));
     };
     const checking = compared();
-    if (f && a.from === undefined) f.checking = Promise.all([f.checking, checking]).catch(() => {});
+    // To no value: that of all of them would have that of the one before in it, and so on.
+    if (f && a.from === undefined) f.checking = f.checking.then(() => checking).catch(() => {});
     settled(checking);
   };
 
