@@ -3,6 +3,7 @@ package viewer
 import (
 	"bytes"
 	"crypto/sha256"
+	"maps"
 	"slices"
 	"time"
 
@@ -235,9 +236,7 @@ func (s *streams) brought(r *remote, a parts.Check, ok bool) {
 		return
 	}
 	if f.sources[a.Turn] == nil {
-		if len(f.sources) > 4*parts.Kept {
-			clear(f.sources)
-		}
+		maps.DeleteFunc(f.sources, func(turn uint32, _ map[int]Source) bool { return f.stream.Pieces(turn) == 0 })
 		f.sources[a.Turn] = map[int]Source{}
 	}
 	f.sources[a.Turn][a.Piece] = sourceFrom(r.role)

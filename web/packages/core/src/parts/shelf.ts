@@ -44,6 +44,8 @@ export interface Piece {
   asked?: boolean;
   /** Copies of peers that are being checked. */
   checking: number;
+  /** What the owner knows of where it came from; undefined: the origin. */
+  source?: 'seed' | 'peer';
 }
 
 /** What there is of a part. */

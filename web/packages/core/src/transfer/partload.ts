@@ -2,7 +2,7 @@
 
 import { joinBytes } from '../certificate/index.ts';
 import type { Run } from '../parts/act.ts';
-import { kept, turnOf } from '../parts/shelf.ts';
+import { kept, type Piece, turnOf } from '../parts/shelf.ts';
 import type { Stream } from '../parts/stream.ts';
 import type { Loading } from '../playback.ts';
 import type { ByteRange, OriginResult, PartRef, SegmentRef, SegmentRequest, SegmentResult, Source } from '../ports.ts';
@@ -23,8 +23,6 @@ export interface Followed {
   /** Children that the node takes in it. */
   slots: number;
   stream: Stream;
-  /** Of verified pieces that peers sent, by turn. */
-  sources: Map<number, Source[]>;
   /** That the player waits for. */
   load?: PartLoad | undefined;
   /** Parents of its trees, as of the part before. */
@@ -53,7 +51,7 @@ export interface PartLoad {
   /** Because what is known of the line is old. */
   looks?: boolean;
   /** All of it, as it came of peers and the origin. */
-  pieces?: Uint8Array[];
+  pieces?: Piece[];
   aborts: AbortController[];
 }
 
@@ -177,9 +175,11 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
 
   const give = (l: PartLoad) => {
     const bytes = { origin: 0, seed: 0, peer: 0 };
-    const sources = l.in?.sources.get(l.turn!);
-    for (const [i, p] of l.pieces!.entries()) bytes[sources?.[i] ?? 'origin'] += p.length;
-    finish(l, joinBytes(...l.pieces!).buffer as ArrayBuffer, bytes);
+    const all = l.pieces!.map(({ data, source }) => {
+      bytes[source ?? 'origin'] += data!.length;
+      return data!;
+    });
+    finish(l, joinBytes(...all).buffer as ArrayBuffer, bytes);
   };
 
   const finish = (l: PartLoad, data: ArrayBuffer, bytes: Record<Source, number>, got?: OriginResult) => {
@@ -274,7 +274,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     fetch,
     async ready(f, l) {
       const { stream } = f;
-      const pieces = stream.shelf.part(l.turn!).pieces.map((p) => p.data!);
+      const { pieces } = stream.shelf.part(l.turn!);
       // What the origin sent is held against the certificate: pieces of two versions are none of either.
       await f.checking;
       if (l.over) return;

@@ -47,7 +47,7 @@ export interface Streams {
 
 export type CreateStreams = (shared: Shared, host: StreamsHost) => Streams;
 
-/** Turns that are remembered. */
+/** Turns of which the origin sent something else that are remembered. */
 const mostKnown = 64;
 
 export const createStreams: CreateStreams = (shared, host) => {
@@ -160,19 +160,14 @@ export const createStreams: CreateStreams = (shared, host) => {
   };
 
   /** A piece of a peer came. */
-  const brought = ({ stream, turn, piece, data, of: { content } }: Check, from: string, ok: boolean) => {
+  const brought = ({ piece, data, of: { content, pieces } }: Check, from: string, ok: boolean) => {
     const size = data.length;
     if (!ok) return stats.add('rejected_bytes', size);
     const peer = peerOf(from);
     if (!peer) return;
     line.others(size);
     shared.peers.received(peer, size, content!.segment);
-    const f = of(stream);
-    if (!f) return;
-    const sources = f.sources.get(turn) ?? [];
-    sources[piece] = peer.link.role === 'seed' ? 'seed' : 'peer';
-    if (f.sources.size > mostKnown) f.sources.clear();
-    f.sources.set(turn, sources);
+    pieces[piece]!.source = peer.link.role === 'seed' ? 'seed' : 'peer';
   };
 
   /** The site may bound what a viewer sends; a child takes a stripe. */
@@ -217,7 +212,6 @@ export const createStreams: CreateStreams = (shared, host) => {
           slots,
           stream,
           lost: 0,
-          sources: new Map(),
           differs: new Set(),
           checking: Promise.resolve(),
         };
