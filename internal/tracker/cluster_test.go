@@ -81,13 +81,13 @@ func TestLostAnswerIsNotASecondJoin(t *testing.T) {
 // time. When the home beats again, the viewer meets the peers.
 func TestAHomeThatAnswersTooLateIntroducesAnew(t *testing.T) {
 	w := newWorld(t)
-	line := &lossy{Bus: w.bus}
+	line := &testbus.Lossy{Bus: w.bus}
 	w.through = line
 	home, other := homed(t, w, calm)
 	first := home.viewer("")
 	first.join()
 	n := 0
-	line.set(func(subject string) bool {
+	line.Lose(func(subject string) bool {
 		if strings.HasSuffix(subject, ".home") {
 			n++
 		}
