@@ -75,7 +75,7 @@ func (e *examination) policy() []Finding {
 		return warn("control-group", "this viewer was drawn into the control group, which the origin alone serves", "run doctor again; policy.control_group_permille of the site says how many are drawn")
 	case p.Role == site.RoleOff:
 		e.unshared = true
-		return fail("site-off", "peer delivery is off for this site or this viewer", "leeway switch SITE on, if an operator switched it off or harm was found; else look at policy.role and off of the site, at the role of the token, and at policy.hold_back_permille, which holds the same addresses back each time")
+		return fail("site-off", "peer delivery is off for this site or this viewer", "leeway switch SITE on, if an operator switched it off or harm was found; else policy.role and off of the site, and role of the token. policy.hold_back_permille holds the same addresses back each time")
 	}
 	return nil
 }
