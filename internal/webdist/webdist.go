@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 	"html"
@@ -43,6 +44,7 @@ type script struct {
 	body   []byte
 	brotli []byte // the same, compressed; empty when the build did not make it
 	id     string // hash of body
+	tail   string // last characters of its hash in base64: the query by which the first script asks for a part
 }
 
 // Load returns the embedded bundle, or the placeholders where there is none.
@@ -93,6 +95,8 @@ func readScript(root fs.FS, name string) (s script, err error) {
 	s.brotli, _ = fs.ReadFile(root, name+".br") // optional: without it the script travels uncompressed
 	sum := sha256.Sum256(s.body)
 	s.id = hex.EncodeToString(sum[:8])
+	hash := base64.StdEncoding.EncodeToString(sum[:])
+	s.tail = hash[len(hash)-9:]
 	return s, nil
 }
 
@@ -103,8 +107,20 @@ func (b *Bundle) Script(immutable bool) http.Handler { return b.script.serve(imm
 // Parts names the scripts that the drop-in loads where it needs them: what the build made beside it.
 func (b *Bundle) Parts() []string { return slices.Sorted(maps.Keys(b.parts)) }
 
-// Part answers with one of Parts, under a name that carries the version.
-func (b *Bundle) Part(name string) http.Handler { return b.parts[name].serve(true) }
+// Part answers with one of Parts, under a name that carries the version. A page that asks for the part of another build, as it may while
+// a fleet of trackers is renewed, hears that it is not here: browsers would keep the wrong one for as long as the right one.
+func (b *Bundle) Part(name string) http.Handler {
+	part := b.parts[name]
+	serve := part.serve(true)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked := r.URL.RawQuery; asked != "" && asked != part.tail {
+			w.Header().Set("Cache-Control", "no-store")
+			http.Error(w, "This server has another build of the script.", http.StatusNotFound)
+			return
+		}
+		serve.ServeHTTP(w, r)
+	})
+}
 
 func (s script) serve(immutable bool) http.Handler {
 	cache := "public, max-age=300"

@@ -3,6 +3,8 @@ package webdist
 import (
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -99,11 +101,20 @@ func TestScriptHeaders(t *testing.T) {
 		t.Errorf("parts: %v", got)
 	}
 	for part, want := range map[string]string{"engine": "second", "shaka": "third"} {
-		r := get(b.Part(part), "/leeway-1-"+part+".js?1234")
+		sum := sha256.Sum256([]byte(want))
+		hash := base64.StdEncoding.EncodeToString(sum[:])
+		r := get(b.Part(part), "/leeway-1-"+part+".js?"+hash[len(hash)-9:])
 		body, _ := io.ReadAll(r.Body)
 		// They are fetched with an integrity attribute, which across origins asks for CORS.
 		if string(body) != want || r.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(r.Header.Get("Cache-Control"), "immutable") {
 			t.Errorf("%s: %q %v", part, body, r.Header)
+		}
+		if r := get(b.Part(part), "/leeway-1-"+part+".js"); r.StatusCode != http.StatusOK {
+			t.Errorf("%s by its name: status %d", part, r.StatusCode)
+		}
+		// Of another build: a browser that kept it would have no such script for a year.
+		if r := get(b.Part(part), "/leeway-1-"+part+".js?12345678="); r.StatusCode != http.StatusNotFound || r.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s of another build: status %d, %v", part, r.StatusCode, r.Header)
 		}
 	}
 	w := httptest.NewRecorder()
