@@ -54,6 +54,7 @@ func (b base) resolve(ref string) (base, error) {
 type stretch struct {
 	start, duration time.Duration
 	ends            bool // the duration is known
+	early           bool // of a live one, it is announced: when it starts is not said yet
 }
 
 func (r *reader) document(d *document, at base) error {
@@ -70,11 +71,14 @@ func (r *reader) document(d *document, at base) error {
 	if err != nil {
 		return err
 	}
-	stretches, err := stretches(d)
+	stretches, err := stretches(d, r.live)
 	if err != nil {
 		return err
 	}
 	for i := range d.Periods {
+		if stretches[i].early {
+			continue
+		}
 		if err := r.period(&d.Periods[i], at, stretches[i]); err != nil {
 			return err
 		}
@@ -83,12 +87,13 @@ func (r *reader) document(d *document, at base) error {
 }
 
 // stretches are when the periods start and end.
-func stretches(d *document) ([]stretch, error) {
+func stretches(d *document, live bool) ([]stretch, error) {
 	all := make([]stretch, len(d.Periods))
 	whole, hasWhole, err := durationOf(d.Duration)
 	if err != nil {
 		return nil, err
 	}
+	var last *stretch // of those before that is not early
 	for i, p := range d.Periods {
 		s := &all[i]
 		start, has, err := durationOf(p.Start)
@@ -101,17 +106,21 @@ func stretches(d *document) ([]stretch, error) {
 		switch {
 		case has:
 			s.start = start
-		case i > 0 && all[i-1].ends:
+		case i > 0 && all[i-1].ends && !all[i-1].early:
 			s.start = all[i-1].start + all[i-1].duration
+		case i > 0 && live:
+			s.early = true
+			continue
 		case i > 0:
 			return nil, refuse(NoDuration, "it is not said when period %d starts", i)
 		}
-		if i > 0 && !all[i-1].ends {
-			all[i-1].duration, all[i-1].ends = max(s.start-all[i-1].start, 0), true
+		if last != nil && !last.ends {
+			last.duration, last.ends = max(s.start-last.start, 0), true
 		}
+		last = s
 	}
-	if last := len(all) - 1; last >= 0 && !all[last].ends && hasWhole {
-		all[last].duration, all[last].ends = max(whole-all[last].start, 0), true
+	if last != nil && !last.ends && hasWhole {
+		last.duration, last.ends = max(whole-last.start, 0), true
 	}
 	return all, nil
 }
