@@ -265,6 +265,19 @@ describe('a player', () => {
     expect([second.customData.onloadend.mock.calls.length, opened[0]!.aborts]).toEqual([1, 2]);
   });
 
+  test('gives an origin that is asked after a wait for peers the time that it has without them, not more', async () => {
+    const { clock, player, opened, attach } = setUp();
+    attach();
+    const asked = player.ask();
+    await clock.advance(15_000);
+    opened[0]!.fromOrigin();
+    await clock.advance(19_999);
+    expect(asked.customData.ontimeout).not.toHaveBeenCalled();
+    await clock.advance(1);
+    expect(asked.customData.ontimeout).toHaveBeenCalledOnce();
+    expect([asked.customData.onloadend.mock.calls.length, opened[0]!.aborts, clock.timers.size]).toEqual([1, 1, 0]);
+  });
+
   test('fetches by itself what is not shared, which is counted: low latency, captions, and without peer delivery', () => {
     const { player, opened, attach } = setUp();
     attach();

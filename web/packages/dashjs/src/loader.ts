@@ -173,18 +173,30 @@ function share(
   const { player, clock, urlOf } = context;
   const { customData } = request;
   let last: (OriginResult & { response: CommonResponse }) | undefined;
+  let over = false;
   const progress = createProgress(context, request);
   const plainUrl = urlOf(customData.request);
+  const late = () => {
+    loading.abort();
+    customData.ontimeout?.({});
+    end({ status: 0 });
+  };
+  let timer = 0;
+  /** An origin that is asked after a wait for peers has the time that it has without them. */
+  const within = () => {
+    clock.clearTimer(timer);
+    if (request.timeout && !over) timer = clock.setTimer(late, request.timeout);
+  };
   const wanted = requestFor(player, playback.manifest, request, plainUrl, async (signal, onProgress, part) => {
     const headers = part ? { ...request.headers, Range: `bytes=${part.first}-${part.last}` } : request.headers;
     const moved = part ? onProgress : progress.origin(onProgress);
+    within();
     last = await fetchOrigin(context, plain, { ...request, headers }, signal, moved);
     return last;
   });
   if (!wanted) return false;
   const { Range, ...headers } = request.headers;
   wanted.beside = (url, ...how) => fetchOrigin(context, plain, { ...request, url, headers }, ...how);
-  let over = false;
   const close = () => {
     over = true;
     clock.clearTimer(timer);
@@ -198,14 +210,7 @@ function share(
   const loading = playback.load(wanted, (loaded, total) => {
     if (!over) progress.tell(loaded, total);
   });
-  const timer = request.timeout
-    ? clock.setTimer(() => {
-        if (over) return;
-        loading.abort();
-        customData.ontimeout?.({});
-        end({ status: 0 });
-      }, request.timeout)
-    : 0;
+  within();
   customData.abort = () => {
     if (over) return;
     close();
