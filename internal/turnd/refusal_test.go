@@ -2,6 +2,7 @@ package turnd
 
 import (
 	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -118,4 +119,20 @@ func FuzzUnauthorized(f *testing.F) {
 			t.Fatalf("%x, %v", b, err)
 		}
 	})
+}
+
+// TestAPortThatIsTakenAnewStays: a socket is closed before its address is forgotten, and another allocation may get the port in between.
+func TestAPortThatIsTakenAnewStays(t *testing.T) {
+	s := &Server{relayed: map[netip.AddrPort]*relayed{}}
+	of := &family{announce: netip.MustParseAddr("192.0.2.1")}
+	first, second := &relayed{family: of, port: 50000}, &relayed{family: of, port: 50000}
+	for _, r := range []*relayed{first, second} {
+		s.enter(r)
+	}
+	if s.exit(first); s.relayedAt(second.announced()) != second {
+		t.Error("it is forgotten with the first one")
+	}
+	if s.exit(second); s.relayedAt(second.announced()) != nil {
+		t.Error("it stays behind its end")
+	}
 }

@@ -86,11 +86,13 @@ func (s *Server) enter(r *relayed) bool {
 	return true
 }
 
-// exit forgets a relayed address.
+// exit forgets a relayed address. Its port is free already, so another allocation may have it.
 func (s *Server) exit(r *relayed) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.relayed, r.announced())
+	if at := r.announced(); s.relayed[at] == r {
+		delete(s.relayed, at)
+	}
 }
 
 // created and deleted follow pion's allocations.
