@@ -190,6 +190,7 @@ func (s *set) media(t *testing.T) []broken {
 		{"manifest-unreachable", "port", at("http://" + freePort(t) + "/m.m3u8"), false},
 		{"manifest-type", ".m3u8", with(page("<html><body>Not found</body></html>")), false},
 		{"manifest-empty", "packager", with(page("#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-ENDLIST\n")), false},
+		{"manifest-empty", "packager", with(packed("#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-ENDLIST\n")), false},
 		{"manifest-large", "window", with(page(large)), false},
 		{"rendition-missing", "check the URL", with(status("list", http.StatusNotFound)), false},
 		{"segment-missing", "check the URL", with(status("seg-", http.StatusNotFound)), false},

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/originhttp"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
@@ -68,8 +69,14 @@ func (e *examination) get(ctx context.Context, what, at string, most int64, firs
 		a.err = err
 		return a
 	}
-	defer res.Body.Close()
+	body := res.Body
+	defer body.Close()
 	a.response, a.came, a.url = res, e.cfg.Now(), res.Request.URL.String()
+	if !ranged {
+		if a.err = originhttp.Unpack(res, most); a.err != nil {
+			return a
+		}
+	}
 	a.body, a.err = io.ReadAll(io.LimitReader(res.Body, most))
 	return a
 }

@@ -3,6 +3,7 @@ package doctor_test
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -11,6 +12,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -216,4 +218,17 @@ func overTLS(t *testing.T, cert tls.Certificate, h http.Handler) string {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return "wss" + strings.TrimPrefix(s.URL, "https") + "/"
+}
+
+// packed has a film's server send a text packed by gzip, whatever is asked for.
+func packed(text string) func(*film) {
+	return func(f *film) {
+		f.answer = func(w http.ResponseWriter, _ *http.Request) bool {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			_, _ = io.WriteString(z, text)
+			_ = z.Close()
+			return true
+		}
+	}
 }

@@ -99,7 +99,7 @@ func (p *Player) get(ctx context.Context, f viewer.Fetch, progress func(int64)) 
 		most = min(most, f.MaxBytes)
 	}
 	if !f.Ranged {
-		if err := unpack(res, most); err != nil {
+		if err := Unpack(res, most); err != nil {
 			return none, fmt.Errorf("get %s: %w", f.URL, err)
 		}
 	}

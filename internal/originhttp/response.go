@@ -48,7 +48,7 @@ func (c *Client) Get(ctx context.Context, f seed.Fetch) (*seed.Fetched, error) {
 		return fail(o, 0, err)
 	}
 	if !f.Shared && !f.Ranged {
-		if err := unpack(resp, f.MaxBytes); err != nil {
+		if err := Unpack(resp, f.MaxBytes); err != nil {
 			return fail(outcomeOf(ctx, err), 0, cause(err))
 		}
 	}
@@ -168,9 +168,9 @@ func encoding(h http.Header) string {
 	return ""
 }
 
-// unpack has the body of a response read as it was before it was packed. Browsers do that unasked. A store that keeps playlists packed sends
+// Unpack has the body of a response read as it was before it was packed. Browsers do that unasked. A store that keeps playlists packed sends
 // them so whatever was asked for.
-func unpack(resp *http.Response, most int64) error {
+func Unpack(resp *http.Response, most int64) error {
 	packed := encoding(resp.Header)
 	if packed == "" {
 		return nil
