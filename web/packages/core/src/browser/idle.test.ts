@@ -8,7 +8,7 @@ test('waits for a page that has nothing else to do, and not for long', () => {
   vi.stubGlobal('requestIdleCallback', requestIdleCallback);
   const f = () => {};
   idle(f);
-  expect(requestIdleCallback).toHaveBeenCalledExactlyOnceWith(f, { timeout: 500 });
+  expect(requestIdleCallback).toHaveBeenCalledExactlyOnceWith(f, { timeout: 100 });
 });
 
 test('runs in a turn of its own where a browser has no such moment', () => {
