@@ -55,7 +55,7 @@ const handedOn = {
 
 /**
  * Has Chromium compile all functions of a script as it comes, away from the page's thread, not each at its first call while the player
- * starts (docs/decisions/0113-the-players-start-goes-first.md). Other browsers take it for a comment.
+ * starts (docs/decisions/0113-scripts-are-compiled-as-they-come.md). Other browsers take it for a comment.
  */
 const atOnce = '//# allFunctionsCalledOnLoad\n';
 

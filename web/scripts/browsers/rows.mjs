@@ -145,11 +145,6 @@ export const rows = [
       'queueMicrotask',
     ],
   },
-  {
-    use: 'A moment in which the page has nothing else to do',
-    without: 'sessions open and titles join in a turn of their own, as the player starts',
-    apis: ['requestIdleCallback'],
-  },
   { use: 'To give up what was asked for', apis: ['AbortController', 'AbortSignal'] },
   {
     use: 'Fetches of the library itself: files, and what a check asks',

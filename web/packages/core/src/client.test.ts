@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Playback } from './playback.ts';
 import { hexToId } from './session/base64.ts';
 import { manifest, request, setUp } from './testing/client.ts';
 import { settle } from './testing/clock.ts';
 import { description } from './testing/connection.ts';
-import { type FakeTracker, peerA, swarm } from './testing/socket.ts';
+import { peerA, swarm } from './testing/socket.ts';
 
 const known = { metered: false, unknown: false, coarse: false };
 
@@ -131,30 +130,6 @@ describe('a title', () => {
     expect(sent('join')).toHaveLength(1);
     await clock.advance(2_000);
     expect(tracker.sockets).toHaveLength(1);
-  });
-
-  test.each([
-    ['joins once the page has nothing else to do', () => {}, 1],
-    ['that is closed before then joins nothing', ({ playback }: { playback: Playback }) => playback.close(), 0],
-    [
-      'whose session is lost before then joins with the next one',
-      ({ tracker }: { tracker: FakeTracker }) => tracker.last.handlers.close(),
-      0,
-    ],
-  ])('opened after the welcome %s', async (_, meanwhile, joins) => {
-    const waiting: (() => void)[] = [];
-    const { clock, leeway, tracker, welcomed, sent } = setUp({}, { idle: (f) => waiting.push(f) });
-    leeway.start();
-    await clock.advance(0);
-    await welcomed();
-    const playback = leeway.open(manifest);
-    await settle();
-    expect(sent('join')).toHaveLength(0);
-    meanwhile({ playback, tracker });
-    for (const f of waiting) f();
-    await settle();
-    expect(sent('join')).toHaveLength(joins);
-    expect(leeway.stats().notice).toBeNull();
   });
 
   test('gives open links to the engine and heeds its bans', async () => {

@@ -285,11 +285,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       caught,
     });
     titles.set(key, title);
-    // The player that opens it has its first segments to ask for.
-    if (session.state === 'ready')
-      environment.idle(() => {
-        if (!title.closed && session?.state === 'ready') guard('title', () => title.enter(welcome!));
-      });
+    if (session.state === 'ready' && welcome) title.enter(welcome);
     return title;
   };
 

@@ -31,8 +31,6 @@ export interface Environment {
   line(): Line;
   /** The device runs on its battery, as far as the browser says. */
   battery(): boolean;
-  /** Calls once, when the page has nothing else to do, and soon in any case. */
-  idle(f: () => void): void;
   hidden(): boolean;
   /** Calls when visibility changes; returns a function that ends it. */
   onVisibility(f: () => void): () => void;

@@ -3,7 +3,6 @@
 import { createLeeway, type Leeway } from '@leeway/core';
 import type { FileOptions } from '@leeway/file';
 import type { Finding } from '@leeway/panel';
-import { idle } from '../../core/src/browser/idle.ts';
 import { type Hook, hook } from './hook.ts';
 import { loadPart } from './load.ts';
 import type { More } from './parts/more.ts';
@@ -96,7 +95,7 @@ function run(): void {
   };
   find();
   // After the page's own scripts: they start the player, and listen to what is said.
-  idle(() => leeway.start());
+  setTimeout(() => leeway.start());
 
   const look = () => {
     if (badge !== undefined) more().then(({ showBadge }) => showBadge(leeway, { side: badge }), log);

@@ -4,7 +4,6 @@ import type { Environment, Line } from '../environment.ts';
 import { isLocalAddress } from '../link/address.ts';
 import type { Clock, Crypto } from '../ports.ts';
 import type { OpenSocket } from '../session/session.ts';
-import { idle } from './idle.ts';
 import { listen, onSleep } from './sleep.ts';
 
 let readAt = 0;
@@ -131,7 +130,6 @@ export function browserEnvironment(): Environment {
     localAccess,
     line,
     battery,
-    idle,
     hidden: () => document.visibilityState === 'hidden',
     onVisibility: (f) => listen(document, 'visibilitychange', f),
     onSleep,

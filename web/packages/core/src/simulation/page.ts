@@ -259,7 +259,6 @@ class Page {
       localAccess: async () => true,
       line: () => ({ metered: false, unknown: false, coarse: false }),
       battery: () => false,
-      idle: (f) => f(),
       hidden: () => false,
       onVisibility: () => () => {},
       onSleep: () => () => {},

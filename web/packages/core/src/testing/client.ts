@@ -44,7 +44,6 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
     localAccess: async () => true,
     line: () => ({ metered: false, unknown: false, coarse: false }),
     battery: () => false,
-    idle: (f) => f(),
     hidden: () => false,
     onVisibility: (f) => {
       listeners.visibility = f;
