@@ -191,6 +191,25 @@ describe('a link that answers', () => {
     expect(seen).toEqual([...Array(44).keys()]);
   });
 
+  test.each([
+    [1, 256],
+    [65_535, 32],
+  ])('keeps of messages of %d bytes no more than %d', async (bytes, most) => {
+    const { connection, link, failed } = setUp();
+    connection.getStats = () => new Promise(() => {});
+    link.answer(description, plan);
+    await settle();
+    connection.become('connected');
+    const control = connection.incoming('lw.control');
+    const say = () => control.onmessage?.({ data: new ArrayBuffer(bytes) });
+    for (let i = 0; i < most; i++) say();
+    await settle();
+    expect(failed).not.toHaveBeenCalled();
+    say();
+    await settle();
+    expect(failed).toHaveBeenCalledOnce();
+  });
+
   test('says something with its answer where the offer takes it', async () => {
     for (const early of [true, false]) {
       const { link, signal } = setUp();

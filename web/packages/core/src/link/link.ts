@@ -21,10 +21,12 @@ const statsTimeoutMs = 1_000;
 /** Time for a last `bye` to leave before the connection goes. */
 const byeMs = 150;
 /**
- * Messages kept until the engine has set its callbacks. A peer that has this side's `hello` from the answer asks and announces meanwhile, twenty
- * times a second and more, and a busy thread comes to the statistics behind all that waits for it.
+ * Bytes of messages kept until the engine has set its callbacks, of which each counts as some at least: 256 short ones, 32 of the longest. A
+ * peer that has this side's `hello` from the answer asks and announces meanwhile, twenty times a second and more, and a busy thread comes to
+ * the statistics behind all that waits for it.
  */
-const backlogLength = 256;
+const backlogBytes = 2 ** 21;
+const leastBytes = 2 ** 13;
 const byeType = 0x50;
 
 export interface LinkOptions {
@@ -100,22 +102,24 @@ export function createLink(o: LinkOptions): Link {
     },
   );
   let backlog: (() => void)[] | undefined = [];
+  let backlogRoom = backlogBytes;
   /** What the answer said ahead of the channels: the first control messages. */
   let said: string[] = [];
   /** Asked for while the channels open, which would wait for it. */
   let pathKnown: Promise<LinkPath | undefined> | undefined;
   let timer = 0;
 
-  const deliver = (f: () => void) => {
-    if (!backlog) f();
-    else if (backlog.length < backlogLength) backlog.push(f);
-    else end('protocol-error');
+  const deliver = ({ length }: Uint8Array, f: () => void) => {
+    if (!backlog) return f();
+    backlogRoom -= Math.max(length, leastBytes);
+    if (backlogRoom < 0) end('protocol-error');
+    else backlog.push(f);
   };
 
   const channels = createChannels({
     ready: () => void ready(),
-    control: (message) => deliver(() => link.onControl?.(message)),
-    data: (message) => deliver(() => link.onData?.(message)),
+    control: (message) => deliver(message, () => link.onControl?.(message)),
+    data: (message) => deliver(message, () => link.onData?.(message)),
     ack: (message) => link.onAck?.(message),
     drain: () => link.onDrain?.(),
     ended: (reason) => end(reason),
