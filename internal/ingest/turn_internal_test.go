@@ -30,23 +30,35 @@ func (g *gated) Read(b []byte) (int, error) {
 	return g.Reader.Read(b)
 }
 
+func newRoot(t *testing.T) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = root.Close() })
+	return root
+}
+
+func newPackager(t *testing.T, root *os.Root) *packaging.Packager {
+	t.Helper()
+	rules, err := site.New(site.Config{Name: "demo", Hosts: []string{"localhost"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := packaging.New(packaging.Settings{Site: rules, Key: testkit.PackagerKey(t), Root: root, Path: "/live/", Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // TestAPlaylistThatIsDeletedStaysSo: a packager that ends does not wait for the answer to its last playlist before it deletes that.
 func TestAPlaylistThatIsDeletedStaysSo(t *testing.T) {
 	for name, published := range map[string]bool{"the first version": false, "another version": true} {
 		t.Run(name, func(t *testing.T) {
-			rules, err := site.New(site.Config{Name: "demo", Hosts: []string{"localhost"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			root, err := os.OpenRoot(t.TempDir())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer root.Close()
-			p, err := packaging.New(packaging.Settings{Site: rules, Key: testkit.PackagerKey(t), Root: root, Path: "/live/", Now: time.Now})
-			if err != nil {
-				t.Fatal(err)
-			}
+			root := newRoot(t)
+			p := newPackager(t, root)
 			v := New(p, func(string, *packaging.Plan, error) {})
 			answer := func(method string, body io.Reader) int {
 				w := httptest.NewRecorder()
@@ -82,15 +94,7 @@ func TestAPlaylistThatIsDeletedStaysSo(t *testing.T) {
 
 // TestTwoReceiversOfOneFolderWriteFilesOfTheirOwn: in containers each of them is process 1, and has begun to count.
 func TestTwoReceiversOfOneFolderWriteFilesOfTheirOwn(t *testing.T) {
-	rules, err := site.New(site.Config{Name: "demo", Hosts: []string{"localhost"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := os.OpenRoot(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
+	root := newRoot(t)
 	type upload struct {
 		*gated
 		text   string
@@ -98,10 +102,7 @@ func TestTwoReceiversOfOneFolderWriteFilesOfTheirOwn(t *testing.T) {
 	}
 	var uploads []upload
 	for _, text := range []string{"first", "the other"} {
-		p, err := packaging.New(packaging.Settings{Site: rules, Key: testkit.PackagerKey(t), Root: root, Path: "/live/", Now: time.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := newPackager(t, root)
 		v := New(p, func(_ string, _ *packaging.Plan, err error) { t.Error(err) })
 		u := upload{&gated{Reader: strings.NewReader(text), begun: make(chan struct{}), gate: make(chan struct{})}, text, make(chan int, 1)}
 		go func() {

@@ -53,52 +53,41 @@ func TestLostSignalsAreSaidAgain(t *testing.T) {
 	}
 }
 
-// TestLostAnswerIsNotASecondJoin loses the home's answer to a join: asked again it says the same, introductions too.
-func TestLostAnswerIsNotASecondJoin(t *testing.T) {
+// joinsBehind has a viewer join at the home of its swarm, and another one at another tracker, which hears none of the home's first answers.
+// That one meets the first viewer.
+func joinsBehind(t *testing.T, change func(*Config), lost int) *signal.Joined {
+	t.Helper()
 	w := newWorld(t)
 	line := &testbus.Lossy{Bus: w.bus}
 	w.through = line
-	home, other := homed(t, w, nil)
+	home, other := homed(t, w, change)
 	first := home.viewer("")
 	first.join()
-	n := 0
 	line.Lose(func(subject string) bool {
-		if strings.HasSuffix(subject, ".home") {
-			n++
+		answers := strings.HasSuffix(subject, ".home")
+		if answers {
+			lost--
 		}
-		return strings.HasSuffix(subject, ".home") && n == 1
+		return answers && lost >= 0
 	})
 	late := other.viewer("")
-	if j := late.join(); j.Viewers != 2 {
-		t.Errorf("joined as %+v", j)
-	}
+	joined := late.join()
 	if p := expect[*signal.Introduce](late).Peers; len(p) != 1 || p[0].Peer != first.id {
 		t.Errorf("introduced to %+v", p)
+	}
+	return joined
+}
+
+// TestLostAnswerIsNotASecondJoin loses the home's answer to a join: asked again it says the same, introductions too.
+func TestLostAnswerIsNotASecondJoin(t *testing.T) {
+	if j := joinsBehind(t, nil, 1); j.Viewers != 2 {
+		t.Errorf("joined as %+v", j)
 	}
 }
 
 // TestAHomeThatAnswersTooLateIntroducesAnew: a home takes a viewer in and picks peers for it, and the viewer's tracker hears none of its answers in
-// time. When the home beats again, the viewer meets the peers.
-func TestAHomeThatAnswersTooLateIntroducesAnew(t *testing.T) {
-	w := newWorld(t)
-	line := &testbus.Lossy{Bus: w.bus}
-	w.through = line
-	home, other := homed(t, w, calm)
-	first := home.viewer("")
-	first.join()
-	n := 0
-	line.Lose(func(subject string) bool {
-		if strings.HasSuffix(subject, ".home") {
-			n++
-		}
-		return strings.HasSuffix(subject, ".home") && n <= 2
-	})
-	late := other.viewer("")
-	late.join() // at the next home
-	if p := expect[*signal.Introduce](late).Peers; len(p) != 1 || p[0].Peer != first.id {
-		t.Errorf("introduced to %+v", p)
-	}
-}
+// time, so that the viewer joins at the next home. When the first one beats again, the viewer meets the peers.
+func TestAHomeThatAnswersTooLateIntroducesAnew(t *testing.T) { joinsBehind(t, calm, 2) }
 
 // TestSignalsFindAPeerThatMoved: a peer that was met at one tracker lives at another now; the first is there, or is killed.
 func TestSignalsFindAPeerThatMoved(t *testing.T) {

@@ -1,7 +1,8 @@
 /** dash.js as tests need it. */
 
 import { vi } from 'vitest';
-import { FakeMedia } from '../../hlsjs/src/testing.ts';
+import { FakeMedia, fakeLeeway, TestClock } from '../../hlsjs/src/testing.ts';
+import { attachDashjs } from './attach.ts';
 import type { CommonRequest, CommonResponse, Extending, FragmentRequest, Load } from './dashjs.ts';
 
 export const manifest = 'https://a/film/m.mpd';
@@ -104,3 +105,14 @@ export class FakePlayer {
     return { customData, response };
   }
 }
+
+/** A player, and what it can be attached to. */
+export function setUp() {
+  const clock = new TestClock();
+  const player = new FakePlayer();
+  const fake = fakeLeeway(clock);
+  return { clock, player, ...fake, attach: () => attachDashjs(fake.leeway, player) };
+}
+
+/** What a segment is made of. */
+export const bytes = (origin: number, peer: number) => ({ origin, seed: 0, peer });
