@@ -1,7 +1,6 @@
 package packaging
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -260,17 +259,13 @@ func TestPlaylistsOfPartsAreLookedAtMoreOften(t *testing.T) {
 	p := newPartPackager(t)
 	p.film()
 	p.publishes(0, 4)
-	ticks, ended := make(chan time.Time), make(chan error)
 	reports := make(chan string, 10)
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		ended <- p.Watch(ctx, ticks, func(file string, _ *Plan, err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			reports <- file
-		})
-	}()
+	ticks, stop := watching(p.Packager, func(file string, _ *Plan, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		reports <- file
+	})
 	<-reports
 	<-reports
 	p.publishes(0, 8)
@@ -285,8 +280,7 @@ func TestPlaylistsOfPartsAreLookedAtMoreOften(t *testing.T) {
 	if file := <-reports; file != "720p.m3u8" {
 		t.Errorf("%s is looked at then", file)
 	}
-	cancel()
-	if err := <-ended; err != nil || len(p.certificates()) != 8 {
+	if err := stop(); err != nil || len(p.certificates()) != 8 {
 		t.Errorf("%v, certificates of %q", err, p.certificates())
 	}
 }

@@ -49,12 +49,8 @@ func TestAPlaylistThatComesWithinTheResolutionOfTheFoldersTimeIsSigned(t *testin
 	p.put("init.mp4", content(700, 3), time.Hour)
 	p.put("seg-1.m4s", content(100, 3), time.Hour)
 	p.put("seg-2.m4s", content(100, 5), time.Hour)
-	ticks, reports := make(chan time.Time), make(chan *Plan, 10)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() {
-		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, _ error) { reports <- plan })
-	}()
+	reports := make(chan *Plan, 10)
+	ticks, stop := watching(p.Packager, func(_ string, plan *Plan, _ error) { reports <- plan })
 	ticks <- p.Now() // the first look is over
 	before, err := os.Stat(p.dir)
 	if err != nil {
@@ -68,8 +64,7 @@ func TestAPlaylistThatComesWithinTheResolutionOfTheFoldersTimeIsSigned(t *testin
 		p.pass(resolution / 2)
 		ticks <- p.Now()
 	}
-	cancel()
-	if err := <-ended; err != nil || len(reports) != 1 {
+	if err := stop(); err != nil || len(reports) != 1 {
 		t.Fatalf("%v, %d reports", err, len(reports))
 	}
 }

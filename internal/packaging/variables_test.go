@@ -49,18 +49,13 @@ func TestAWatchedPlaylistImportsVariables(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		ticks, reports := make(chan time.Time), make(chan error, 10)
-		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error)
-		go func() {
-			ended <- p.Watch(ctx, ticks, func(_ string, _ *Plan, err error) { reports <- err })
-		}()
+		reports := make(chan error, 10)
+		ticks, stop := watching(p.Packager, func(_ string, _ *Plan, err error) { reports <- err })
 		for range 5 {
 			p.pass(time.Second)
 			ticks <- p.Now()
 		}
-		cancel()
-		if err := <-ended; err != nil {
+		if err := stop(); err != nil {
 			t.Fatal(err)
 		}
 		if n := len(reports); n != 1 {

@@ -14,14 +14,11 @@ import (
 // TestALivePlaylistIsFollowed: new segments are signed as they are listed, and nothing twice.
 func TestALivePlaylistIsFollowed(t *testing.T) {
 	p := newPackager(t, nil)
-	ticks := make(chan time.Time)
 	type told struct {
 		plan *Plan
 		err  error
 	}
 	reports := make(chan told, 10)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
 	written := 0
 	publish := func(from, to int) {
 		list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:%d\n", from)
@@ -35,9 +32,7 @@ func TestALivePlaylistIsFollowed(t *testing.T) {
 		p.put("live.m3u8", []byte(list), 0)
 	}
 	publish(0, 3)
-	go func() {
-		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, err error) { reports <- told{plan, err} })
-	}()
+	ticks, stop := watching(p.Packager, func(_ string, plan *Plan, err error) { reports <- told{plan, err} })
 	for i, want := range []struct{ signed, kept int }{{3, 0}, {1, 2}, {1, 2}} {
 		r := <-reports
 		if r.err != nil || r.plan.Segments()-r.plan.Kept != want.signed || r.plan.Kept != want.kept || !r.plan.Live {
@@ -52,8 +47,7 @@ func TestALivePlaylistIsFollowed(t *testing.T) {
 	if c := p.list("live.m3u8")["/media/bbb/live-5.ts"]; c == nil || c.NotAfter.Sub(c.IssuedAt) != 6*time.Second+liveGrace {
 		t.Errorf("%+v", c)
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := stop(); err != nil {
 		t.Error(err)
 	}
 	if len(reports) > 0 {
@@ -68,17 +62,13 @@ func TestMediaThatComesLaterOrIsReplacedIsSigned(t *testing.T) {
 	if err := os.Remove(filepath.Join(p.dir, "seg-2.m4s")); err != nil {
 		t.Fatal(err)
 	}
-	ticks, reports := make(chan time.Time), make(chan *Plan, 10)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() {
-		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			reports <- plan
-		})
-	}()
+	reports := make(chan *Plan, 10)
+	ticks, stop := watching(p.Packager, func(_ string, plan *Plan, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		reports <- plan
+	})
 	if plan := <-reports; plan.Segments() != 2 || len(plan.Missing) != 1 {
 		t.Errorf("first %d segments, missing %q", plan.Segments(), plan.Missing)
 	}
@@ -90,8 +80,7 @@ func TestMediaThatComesLaterOrIsReplacedIsSigned(t *testing.T) {
 			t.Errorf("then %d segments, %d kept", plan.Segments(), plan.Kept)
 		}
 	}
-	cancel()
-	if err := <-ended; err != nil || len(reports) > 0 {
+	if err := stop(); err != nil || len(reports) > 0 {
 		t.Errorf("%v, %d reports too many", err, len(reports))
 	}
 }
@@ -109,18 +98,13 @@ func TestWatchingAgainSignsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticks, reports := make(chan time.Time), make(chan *Plan, 10)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() {
-		ended <- again.Watch(ctx, ticks, func(_ string, plan *Plan, _ error) { reports <- plan })
-	}()
+	reports := make(chan *Plan, 10)
+	ticks, stop := watching(again, func(_ string, plan *Plan, _ error) { reports <- plan })
 	for range 5 {
 		p.pass(everyFile / 3)
 		ticks <- p.Now()
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 	if plan := <-reports; plan.Segments() != 3 || plan.Kept != 0 || len(reports) > 0 || again.Read() != plan.Bytes {
@@ -135,12 +119,8 @@ func TestAFileWhoseTimeIsAheadIsSignedOnce(t *testing.T) {
 	p.film()
 	put := func(seed byte) { p.put("seg-2.m4s", content(2*segment.PieceSize, seed), -time.Hour) }
 	put(7)
-	ticks, reports := make(chan time.Time), make(chan *Plan, 100)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() {
-		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, _ error) { reports <- plan })
-	}()
+	reports := make(chan *Plan, 100)
+	ticks, stop := watching(p.Packager, func(_ string, plan *Plan, _ error) { reports <- plan })
 	looks := func() {
 		for range 5 {
 			p.pass(everyFile / 3)
@@ -164,8 +144,7 @@ func TestAFileWhoseTimeIsAheadIsSignedOnce(t *testing.T) {
 			t.Errorf("%s: signed %d of %d segments", step.name, plan.Segments()-plan.Kept, plan.Segments())
 		}
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -186,17 +165,13 @@ func TestASegmentOfOnePlaylistHasNoOtherRead(t *testing.T) {
 	}
 	p.film()
 	publish()
-	ticks, reports := make(chan time.Time), make(chan string, 100)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() {
-		ended <- p.Watch(ctx, ticks, func(file string, _ *Plan, err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			reports <- file
-		})
-	}()
+	reports := make(chan string, 100)
+	ticks, stop := watching(p.Packager, func(file string, _ *Plan, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		reports <- file
+	})
 	look := func() (of map[string]int) {
 		ticks <- p.Now() // the look before has ended
 		ticks <- p.Now()
@@ -227,8 +202,18 @@ func TestASegmentOfOnePlaylistHasNoOtherRead(t *testing.T) {
 	if of := look(); of["live.m3u8"] != 1 || p.list("live.m3u8")["/media/bbb/live-0.ts"].IssuedAt.Before(p.Now().Add(-time.Second)) {
 		t.Errorf("with a change of the playlist %v", of)
 	}
-	cancel()
-	if err := <-ended; err != nil {
+	if err := stop(); err != nil {
 		t.Error(err)
+	}
+}
+
+// watching has a packager watch its folder until it is stopped; stop says what came of it.
+func watching(p *Packager, report func(file string, plan *Plan, err error)) (ticks chan<- time.Time, stop func() error) {
+	looks, ended := make(chan time.Time), make(chan error)
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { ended <- p.Watch(ctx, looks, report) }()
+	return looks, func() error {
+		cancel()
+		return <-ended
 	}
 }

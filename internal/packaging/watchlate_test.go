@@ -1,7 +1,6 @@
 package packaging
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,17 +12,13 @@ func TestAFileThatGrowsInItsPlaceIsSigned(t *testing.T) {
 	p := newPackager(t, nil)
 	p.put("all.mp4", content(1000, 3), time.Hour)
 	p.put("a.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-BYTERANGE:1000@0\n#EXTINF:4,\nall.mp4\n#EXT-X-BYTERANGE:500@1000\n#EXTINF:4,\nall.mp4\n#EXT-X-ENDLIST\n"), time.Hour)
-	ticks, reports := make(chan time.Time), make(chan *Plan, 10)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() {
-		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, err error) {
-			if err != nil {
-				t.Error(err)
-			}
-			reports <- plan
-		})
-	}()
+	reports := make(chan *Plan, 10)
+	ticks, stop := watching(p.Packager, func(_ string, plan *Plan, err error) {
+		if err != nil {
+			t.Error(err)
+		}
+		reports <- plan
+	})
 	if plan := <-reports; plan.Segments() != 1 {
 		t.Errorf("at first %d segments", plan.Segments())
 	}
@@ -45,8 +40,7 @@ func TestAFileThatGrowsInItsPlaceIsSigned(t *testing.T) {
 		t.Error(err)
 	}
 	looks()
-	cancel()
-	if err := <-ended; err != nil || len(reports) != 1 {
+	if err := stop(); err != nil || len(reports) != 1 {
 		t.Fatalf("%v, %d reports", err, len(reports))
 	}
 	if plan := <-reports; plan.Segments() != 2 {
@@ -61,19 +55,14 @@ func TestAClockThatIsSetBackHasAllSignedAnew(t *testing.T) {
 	at := p.Now().Add(year)
 	p.pass(year)
 	p.film()
-	ticks, reports := make(chan time.Time), make(chan *Plan, 10)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() {
-		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, _ error) { reports <- plan })
-	}()
+	reports := make(chan *Plan, 10)
+	ticks, stop := watching(p.Packager, func(_ string, plan *Plan, _ error) { reports <- plan })
 	<-reports
 	p.pass(-year)
 	for i := range 3 {
 		ticks <- at.Add(time.Duration(i+1) * time.Second)
 	}
-	cancel()
-	if err := <-ended; err != nil || len(reports) != 1 {
+	if err := stop(); err != nil || len(reports) != 1 {
 		t.Fatalf("%v, %d reports", err, len(reports))
 	}
 	for name, c := range p.list("720p.m3u8") {
