@@ -10,6 +10,8 @@ export interface Given {
 
 interface RecorderWindow {
   __given?: Promise<Given>[];
+  // biome-ignore lint/suspicious/noExplicitAny: the page's Video.js
+  videojs?: any;
   // biome-ignore lint/suspicious/noExplicitAny: the page's hls.js
   Hls?: any;
   recordHls(hlsClass: unknown, hls: unknown, stage: RecorderStage): void;
@@ -59,6 +61,25 @@ const recordHls = readFileSync(join(import.meta.dirname, 'conformance/record-hls
 
 /** What is to run in a page before any of its scripts. */
 export const recordGiven = `${recordHls}\n(${watchPlayers})();`;
+
+/** Has a page's player of Video.js tell from now on what it is given whole. */
+export function recordVideojs(viewer: Viewer): Promise<void> {
+  return viewer.page.evaluate(() => {
+    const page = window as unknown as RecorderWindow;
+    const all: Promise<Given>[] = [];
+    page.__given = all;
+    const [player] = page.videojs.getAllPlayers();
+    player
+      .tech(true)
+      .vhs.xhr.onResponse(({ requestType, uri, response }: { requestType: string; uri: string; response: unknown }) => {
+        if (requestType !== 'segment' || !(response instanceof ArrayBuffer)) return;
+        const path = new URL(uri, location.href).pathname;
+        const hex = (digest: ArrayBuffer) =>
+          Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0'));
+        all.push(crypto.subtle.digest('SHA-256', response.slice(0)).then((d) => ({ path, digest: hex(d).join('') })));
+      });
+  });
+}
 
 /** What the page's player was given so far. */
 export function given(viewer: Viewer): Promise<Given[]> {

@@ -3,7 +3,7 @@ import { FakeMedia, FakePlayback, settle, TestClock } from '../../hlsjs/src/test
 import { type Asked, createXhr } from './loader.ts';
 import { placeOf } from './position.ts';
 import { FakePlayer, newPlaylist, newVideojs, OriginXhr, pendingOf, sourceXhr } from './testing.ts';
-import type { VhsPlaylist, XhrOptions, XhrRequest } from './videojs.ts';
+import type { VhsPlaylist, VhsSegment, XhrOptions, XhrRequest } from './videojs.ts';
 
 beforeEach(() => {
   OriginXhr.made = [];
@@ -63,15 +63,66 @@ test('asks by name, range, position and rendition', async () => {
 });
 
 test('what waits for nothing has no deadline to give', () => {
-  const { vhs, playback, load } = setUp();
+  const { playback, load } = setUp();
   load({ uri: 'https://cdn/init.mp4', requestType: 'segment-media-initialization', headers: {} });
   expect(playback.request).toMatchObject({ url: 'https://cdn/init.mp4', upcoming: [] });
   expect(playback.request!.deadlineMs()).toBe(0);
-  const pending = { ...pendingOf(newPlaylist(40), 5), part: { resolvedUri: 'https://cdn/5.1.m4s' } };
-  vhs.playlistController_!.mainSegmentLoader_.pendingSegment_ = pending;
-  load({ ...segment, uri: 'https://cdn/5.1.m4s' });
-  expect(playback.request).toMatchObject({ url: 'https://cdn/5.1.m4s', upcoming: [] });
-  expect(playback.request!.deadlineMs()).toBe(0);
+});
+
+/** A low-latency playlist: of four segments the third has two parts, and the last is made. */
+function newParts(mediaSequence: number, made: number): VhsPlaylist {
+  const playlist = { ...newPlaylist(4), endList: false, mediaSequence };
+  const part = (name: string) => ({ resolvedUri: `https://cdn/${name}.m4s`, duration: 2 });
+  const [, , third, last] = playlist.segments as [VhsSegment, VhsSegment, VhsSegment, VhsSegment];
+  third.parts = [part('2.0'), part('2.1')];
+  last.parts = Array.from({ length: made }, (_, i) => part(`3.${i}`));
+  return playlist;
+}
+
+test('a part is asked for as one, with what the playlist lists', () => {
+  const playlist = newParts(70, 1);
+  const { vhs, media, playback, load } = setUp(playlist);
+  media.buffered = { length: 1 };
+  media.currentTime = 9;
+  const [, , third] = playlist.segments as [VhsSegment, VhsSegment, VhsSegment];
+  const loader = vhs.playlistController_!.mainSegmentLoader_;
+  const part = third.parts![1]!;
+  loader.pendingSegment_ = { ...pendingOf(playlist, 2), startOfSegment: 10, duration: 2, part, partIndex: 1 };
+  load({ ...segment, uri: part.resolvedUri });
+  const request = playback.request!;
+  expect(request).toMatchObject({
+    url: 'https://cdn/2.1.m4s',
+    startMs: 10_000,
+    durationMs: 2_000,
+    live: true,
+    upcoming: [],
+    part: { sequence: 72, index: 1 },
+  });
+  expect(request.deadlineMs()).toBe(1_000);
+  const names = () => request.part!.listed().map(({ sequence, index }) => `${sequence}.${index}`);
+  expect(names()).toEqual(['72.0', '72.1', '73.0']);
+  expect(request.part!.listed()[2]).toMatchObject({ url: 'https://cdn/3.0.m4s', durationMs: 2_000 });
+  // VHS has another object for each playlist that comes.
+  loader.playlist_ = newParts(71, 2);
+  expect(names()).toEqual(['73.0', '73.1', '74.0', '74.1']);
+  loader.playlist_ = null;
+  expect(names()).toEqual([]);
+});
+
+test('a part that is a range has it, and the segments that VHS loads by parts are not fetched whole', () => {
+  const playlist = newParts(70, 0);
+  const [, , third] = playlist.segments as [VhsSegment, VhsSegment, VhsSegment];
+  const part = { ...third.parts![0]!, byterange: { offset: 900, length: 500 } };
+  third.parts![0] = part;
+  const { vhs, playback, load } = setUp(playlist);
+  const loader = vhs.playlistController_!.mainSegmentLoader_;
+  loader.pendingSegment_ = pendingOf(playlist, 0);
+  load({ ...segment, uri: 'https://cdn/0.ts' });
+  expect(playback.request!.part).toBeUndefined();
+  expect(playback.request!.upcoming).toMatchObject([{ url: 'https://cdn/1.ts' }]);
+  loader.pendingSegment_ = { ...pendingOf(playlist, 2), part, partIndex: 0 };
+  load({ ...segment, uri: part.resolvedUri, headers: { Range: 'bytes=900-1399' } });
+  expect(playback.request!.part!.listed()[0]!.range).toEqual({ first: 900, last: 1_399 });
 });
 
 test('a sound by itself is a track of its own', () => {

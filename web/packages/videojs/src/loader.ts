@@ -6,7 +6,7 @@
 
 import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
 import { createTiming } from '@leeway/core/timing';
-import { type Place, refOf, upcomingOf } from './position.ts';
+import { type Place, partsOf, refOf, upcomingOf } from './position.ts';
 import { createRequest } from './request.ts';
 import type {
   VhsHandler,
@@ -41,16 +41,21 @@ export function requestFor(
   { place, vhs, media }: Pick<Asked, 'place' | 'vhs' | 'media'>,
   origin: SegmentRequest['origin'],
 ): SegmentRequest {
-  const { track, pending, now } = place;
-  const { playlist } = pending;
+  const { track, loader, pending, init } = place;
+  const { playlist, mediaIndex, partIndex } = pending;
   const ref = refOf(place);
+  const part =
+    !init && pending.part
+      ? { sequence: playlist.mediaSequence + mediaIndex, index: partIndex!, listed: () => partsOf(loader) }
+      : undefined;
   return {
     ...ref,
     rendition: `${track}-${playlist.id ?? playlist.resolvedUri}`,
     bitrate: playlist.attributes?.BANDWIDTH ?? vhs.playlists?.media()?.attributes?.BANDWIDTH ?? 0,
     adaptive: (vhs.playlists?.main?.playlists.length ?? 0) > 1,
-    deadlineMs: () => (now ? 0 : deadlineMs(media, ref.startMs / 1000)),
-    upcoming: now ? [] : upcomingOf(pending),
+    deadlineMs: () => (init ? 0 : deadlineMs(media, ref.startMs / 1000)),
+    upcoming: part || init ? [] : upcomingOf(pending),
+    part,
     track,
     live: !playlist.endList,
     ...(playlist.resolvedUri && { playlist: playlist.resolvedUri }),

@@ -1,7 +1,7 @@
 /** Which segment a request of VHS is for, and where it stands on the timeline of the playback, in the terms of the core. */
 
-import type { ByteRange, SegmentRef } from '@leeway/core';
-import type { VhsHandler, VhsPending, VhsRange, VhsResource, XhrOptions } from './videojs.ts';
+import type { ByteRange, PartRef, SegmentRef } from '@leeway/core';
+import type { VhsHandler, VhsLoader, VhsPending, VhsRange, VhsResource, XhrOptions } from './videojs.ts';
 
 /** Segments after the asked one that the library hears of: as many as it fetches ahead. */
 const lookahead = 32;
@@ -10,9 +10,10 @@ const lookahead = 32;
 export interface Place {
   /** What its sound or picture is one of. */
   track: 'main' | 'audio';
+  loader: VhsLoader;
   pending: VhsPending;
-  /** A part of a segment that is still being made, or an initialization segment: it cannot wait. */
-  now: boolean;
+  /** An initialization segment: it cannot wait. */
+  init: boolean;
   resource: VhsResource;
 }
 
@@ -27,12 +28,13 @@ export function placeOf({ playlistController_: controller }: VhsHandler, options
   const init = options.requestType === 'segment-media-initialization';
   if (!controller || (!init && options.requestType !== 'segment')) return undefined;
   for (const track of ['main', 'audio'] as const) {
-    const { pendingSegment_: pending } = controller[`${track}SegmentLoader_`] ?? {};
+    const loader = controller[`${track}SegmentLoader_`];
+    const pending = loader?.pendingSegment_;
     const resource = pending && (init ? pending.segment.map : pending.part || pending.segment);
     if (resource?.resolvedUri !== options.uri) continue;
     const range = rangeOf(resource.byterange);
     if ((range && `bytes=${range.first}-${range.last}`) !== options.headers?.Range) continue;
-    return { track, pending: pending!, resource, now: init || !!pending!.part };
+    return { track, loader, pending: pending!, resource, init };
   }
   return undefined;
 }
@@ -47,14 +49,23 @@ function refFor({ resolvedUri, byterange }: VhsResource, start: number, duration
   return { url: resolvedUri, startMs: start * 1000, durationMs: duration * 1000, ...(range && { range }) };
 }
 
-/** The next segments of the same rendition. */
+/** The parts that the playlist lists now. The library asks for no times of them. */
+export const partsOf = ({ playlist_: playlist }: VhsLoader): PartRef[] =>
+  (playlist?.segments ?? []).flatMap(({ parts = [] }, at) =>
+    parts.map((part, index) => ({ ...refFor(part, 0, part.duration), sequence: playlist!.mediaSequence + at, index })),
+  );
+
+/** The next segments of the same rendition; VHS loads by parts what has parts. */
 export function upcomingOf({ playlist, mediaIndex, startOfSegment, duration }: VhsPending): SegmentRef[] {
   let at = (startOfSegment ?? 0) + duration;
-  return playlist.segments.slice(mediaIndex + 1, mediaIndex + 1 + lookahead).map((segment) => {
-    const start = at;
-    at += segment.duration;
-    return refFor(segment, start, segment.duration);
-  });
+  const next = playlist.segments.slice(mediaIndex + 1, mediaIndex + 1 + lookahead);
+  return next
+    .filter(({ parts }) => !parts)
+    .map((segment) => {
+      const start = at;
+      at += segment.duration;
+      return refFor(segment, start, segment.duration);
+    });
 }
 
 /**

@@ -114,6 +114,7 @@ export function newPlaylist(count: number, range = false): VhsPlaylist {
     id: '0-low',
     resolvedUri: 'https://cdn/low.m3u8',
     endList: true,
+    mediaSequence: 0,
     attributes: { BANDWIDTH: 1_500_000 },
     segments: Array.from({ length: count }, (_, i) => ({
       resolvedUri: range ? 'https://cdn/film.mp4' : `https://cdn/${i}.ts`,
@@ -165,8 +166,8 @@ export class FakePlayer implements PlayerLike {
       options_: {},
       playlists: { main: { playlists: [playlist, playlist] }, media: () => playlist },
       playlistController_: {
-        mainSegmentLoader_: { pendingSegment_: pendingOf(playlist, 5) },
-        audioSegmentLoader_: { pendingSegment_: null },
+        mainSegmentLoader_: { pendingSegment_: pendingOf(playlist, 5), playlist_: playlist },
+        audioSegmentLoader_: { pendingSegment_: null, playlist_: playlist },
         segmentMetadataTrack_: { cues: this.cues },
       },
     };

@@ -55,15 +55,22 @@ export interface VhsResource {
   byterange?: VhsRange;
 }
 
+export interface VhsPart extends VhsResource {
+  duration: number;
+}
+
 export interface VhsSegment extends VhsResource {
   duration: number;
   map?: VhsResource;
+  /** Those of a low-latency playlist, of the latest segments. */
+  parts?: VhsPart[];
 }
 
 export interface VhsPlaylist {
   id?: string;
   resolvedUri?: string;
   endList?: boolean;
+  mediaSequence: number;
   attributes?: { BANDWIDTH?: number };
   segments: VhsSegment[];
 }
@@ -72,7 +79,9 @@ export interface VhsPlaylist {
 export interface VhsPending {
   segment: VhsSegment;
   /** `false`: all of it. */
-  part?: VhsResource | false;
+  part?: VhsPart | false;
+  /** Of the part in its segment. */
+  partIndex?: number | null;
   playlist: VhsPlaylist;
   mediaIndex: number;
   /** Seconds, on the player's timeline. */
@@ -82,6 +91,8 @@ export interface VhsPending {
 
 export interface VhsLoader {
   pendingSegment_: VhsPending | null;
+  /** The latest one of what it loads now. */
+  playlist_?: VhsPlaylist | null;
 }
 
 /** Of a segment in the buffer; seconds, on the player's timeline. */

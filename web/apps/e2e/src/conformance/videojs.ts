@@ -47,6 +47,7 @@ const skips: Adapter['skips'] = {
 export const videojs8 = defineAdapter({
   name: 'Video.js 8',
   format: 'hls',
+  parts: true,
   scripts: [{ file: createRequire(import.meta.url).resolve('video.js/dist/video.min.js') }],
   play,
   skips,

@@ -70,7 +70,7 @@ export function lowLatencyWindow(playlist: MediaPlaylist, elapsed: number, optio
     '#EXT-X-VERSION:9',
     `#EXT-X-TARGETDURATION:${targetOf(playlist)}`,
     `#EXT-X-PART-INF:PART-TARGET=${part}`,
-    `#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=${3 * part}`,
+    `#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=${6 * part}`,
     `#EXT-X-MEDIA-SEQUENCE:${first}`,
     ...(playlist.map ? [playlist.map] : []),
   ];
