@@ -3,9 +3,15 @@ import videojs from 'video.js/dist/video.min.js';
 import type { Driver, Start } from './driver';
 
 /** The parts of Video.js and its engine (VHS) that are used here, by shape: VHS has no types. */
-interface Segment {
+interface Resource {
   duration: number;
   resolvedUri: string;
+}
+interface Segment extends Resource {
+  /** Those of a low-latency stream, of its latest segments. */
+  parts?: Resource[];
+  /** When it was made, by the playlist. */
+  dateTimeObject?: Date;
 }
 interface Playlist {
   endList?: boolean;
@@ -44,32 +50,41 @@ export const start: Start = (video, src, options, listener) => {
   library.log.level('error');
   library.Vhs.GOAL_BUFFER_LENGTH = library.Vhs.MAX_GOAL_BUFFER_LENGTH = options.maxBuffer;
   video.classList.add('video-js');
-  const player = library(video, { fluid: true, preload: 'auto' });
+  const player = library(video, { fluid: true, preload: 'auto', html5: { vhs: { llhls: true } } });
   const vhs = () => player.tech(true)?.vhs;
   const playlists = () =>
     [...(vhs()?.playlists?.main?.playlists ?? [])].sort(
       (a, b) => (a.attributes?.BANDWIDTH ?? 0) - (b.attributes?.BANDWIDTH ?? 0),
     );
   const shown = () => vhs()?.playlists?.media();
-  const live = () => shown()?.endList === false;
-  /** Where the segments of a playlist are, milliseconds. */
-  const place = ({ segments = [] }: Playlist) => {
-    let at = live() && player.seekable().length > 0 ? player.seekable().start(0) * 1000 : 0;
-    return segments.map(({ duration, resolvedUri }) => {
+  const live = () => shown() !== undefined && !shown()!.endList;
+  /** Where the playlist begins, milliseconds. */
+  const begin = () => (live() && player.seekable().length > 0 ? player.seekable().start(0) * 1000 : 0);
+  const place = (resources: Resource[], startMs: number) => {
+    let at = startMs;
+    return resources.map(({ duration, resolvedUri }) => {
       const startMs = at;
       at += duration * 1000;
       return { startMs, durationMs: duration * 1000, url: resolvedUri };
     });
   };
-  const withUrl = (url: string) => (list: Playlist) => list.segments?.some((s) => s.resolvedUri === url) ?? false;
+  const slots = (list?: Playlist) => place(list?.segments ?? [], begin());
+  /** Where a segment of a playlist is, or a part of one. */
+  const find = (list: Playlist, url: string) => {
+    const segments = slots(list);
+    for (const [sn, whole] of segments.entries()) {
+      const all = [whole, ...place(list.segments?.[sn]?.parts ?? [], whole.startMs)];
+      const found = all.find((one) => one.url === url);
+      if (found) return { sn, ...found };
+    }
+    return undefined;
+  };
   player.on('xhr-hooks-ready', () => {
     vhs()!.xhr.onResponse(({ requestType, uri, status, response }, error) => {
       const lists = playlists();
-      const level = lists.findIndex(withUrl(uri));
+      const level = lists.findIndex((list) => find(list, uri));
       if (error || requestType !== 'segment' || !/^20[06]$/.test(String(status)) || level < 0) return;
-      const segments = place(lists[level]!);
-      const sn = segments.findIndex(({ url }) => url === uri);
-      const { startMs, durationMs } = segments[sn]!;
+      const { sn, startMs, durationMs } = find(lists[level]!, uri)!;
       const bytes = response?.byteLength ?? 0;
       listener.segment({
         url: uri,
@@ -103,10 +118,13 @@ export const start: Start = (video, src, options, listener) => {
   if (options.autoplay) video.play().catch(() => undefined);
 
   return {
-    slots: () => place(shown() ?? {}),
+    slots: () => slots(shown()),
     live,
-    lag: () => undefined,
+    lag() {
+      const date = live() ? shown()?.segments?.[0]?.dateTimeObject : undefined;
+      return date && Date.now() - (date.getTime() + video.currentTime * 1000 - begin());
+    },
     bitrate: () => shown()?.attributes?.BANDWIDTH ?? 0,
-    height: (url) => playlists().find(withUrl(url))?.attributes?.RESOLUTION?.height,
+    height: (url) => playlists().find((list) => find(list, url))?.attributes?.RESOLUTION?.height,
   } satisfies Driver;
 };
