@@ -4,6 +4,7 @@ import { hlsjs15, hlsjs16, hlsjs17 } from './hlsjs.ts';
 import { plyr } from './plyr.ts';
 import { shakaDash, shakaHls } from './shaka.ts';
 import { videojs8 } from './videojs.ts';
+import { videojs10 } from './videojs10.ts';
 import { vidstack } from './vidstack.ts';
 
 /** The rows of the kit. */
@@ -15,6 +16,7 @@ export const rows: readonly Adapter[] = [
   shakaDash,
   dashjs52,
   videojs8,
+  videojs10,
   vidstack,
   plyr,
 ];

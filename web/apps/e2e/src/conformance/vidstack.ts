@@ -1,25 +1,6 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { defineAdapter, type Stage } from '@leeway/conformance';
-import { buildSync } from 'esbuild';
-import { buildDir } from '../paths.ts';
+import { bundle } from './bundle.ts';
 import { hlsScripts } from './hlsjs.ts';
-
-/** Vidstack comes as modules that import each other; a page gets them in one script. */
-function bundle(): string {
-  const outfile = join(buildDir, 'vidstack-page.js');
-  mkdirSync(buildDir, { recursive: true });
-  buildSync({
-    entryPoints: [join(import.meta.dirname, 'vidstack-page.js')],
-    outfile,
-    bundle: true,
-    minify: true,
-    format: 'iife',
-    conditions: ['browser', 'production'],
-    logLevel: 'error',
-  });
-  return outfile;
-}
 
 /** Runs in the page: Vidstack's elements, which play HLS by the page's hls.js. */
 function play(stage: Stage): void {
@@ -49,7 +30,7 @@ function play(stage: Stage): void {
 export const vidstack = defineAdapter({
   name: 'Vidstack 1.15',
   format: 'hls',
-  scripts: [...hlsScripts(), { file: bundle() }],
+  scripts: [...hlsScripts(), { file: bundle('vidstack-page.js') }],
   markup:
     '<media-player muted autoplay playsinline load="eager" style="width: 320px"><media-provider></media-provider></media-player>',
   play,
