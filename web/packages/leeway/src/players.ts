@@ -18,20 +18,16 @@ export type Take = (leeway: Leeway, value: unknown, load: Load) => (() => void) 
 /** By the global that the player's script defines. */
 export const players: Record<string, Take> = {
   Hls: (leeway, value) => (isHlsClass(value) ? attachHlsClass(leeway, value) : undefined),
-  shaka: adapted('shaka', 'Shaka 5', (shaka: Partial<ShakaNamespace> | undefined) => shaka?.Player && shaka),
-  videojs: adapted(
-    'videojs',
-    'Video.js 8',
-    (videojs: Partial<VideojsNamespace> | undefined) => videojs?.getAllPlayers && videojs,
-  ),
-  dashjs: adapted('dashjs', 'dash.js 5', meet),
+  shaka: adapted('shaka', (shaka: Partial<ShakaNamespace> | undefined) => shaka?.Player && shaka),
+  videojs: adapted('videojs', (videojs: Partial<VideojsNamespace> | undefined) => videojs?.getAllPlayers && videojs),
+  dashjs: adapted('dashjs', meet),
 };
 
 /**
  * A player whose adapter is a part. It is loaded where a page has that player; until then players play as without Leeway.
  * `meet` sees what the global is at once, and returns what the adapter is given: nothing where it is not the player.
  */
-function adapted<V, T>(part: Part, needs: string, meet: (value: V) => T | undefined): Take {
+function adapted<V, T>(part: Part, meet: (value: V) => T | undefined): Take {
   return (leeway, value, load) => {
     const found = meet(value as V);
     if (!found) return undefined;
@@ -49,7 +45,7 @@ function adapted<V, T>(part: Part, needs: string, meet: (value: V) => T | undefi
         detach();
         leeway.notice({
           code: 'engine-missing',
-          message: `The script for ${needs} does not load, or not take this player. ${error?.message ?? ''}`,
+          message: `The script for ${part} does not load, or not take this player. ${error?.message ?? ''}`,
           hint: 'Serve it beside the first; allow it in script-src.',
         });
       });
