@@ -140,3 +140,44 @@ func TestATrackerKnowsSoManySeeds(t *testing.T) {
 		t.Error("the keys of a seed that is not known are taken")
 	}
 }
+
+// TestKeysOfSeedsThatBeatStay: of more seeds than a viewer is told keys of, the same ones are told while they beat, and no beat is a change that
+// every session would be told. A seed that has gone makes room.
+func TestKeysOfSeedsThatBeatStay(t *testing.T) {
+	const seeds = signal.MaxKeys + 8
+	now := time.Unix(1, 0)
+	r := newRoster(newID(), Config{BeatEvery: 2 * time.Second})
+	beat := func(n int) (changed bool) {
+		now = now.Add(2 * time.Second / seeds)
+		id := signal.ID{1, byte(n)}
+		key := signal.VerifyKey{KeyID: id[:8], Alg: signal.AlgSeed, Key: make(signal.Bytes, 65)}
+		return r.seed(bus.SeedBeat{Seed: id, Sites: []string{"demo"}, VerifyKeys: []bus.SeedKey{{VerifyKey: key, Sites: []string{"demo"}}}}, now)
+	}
+	for n := range seeds {
+		if changed := beat(n); changed != (n < signal.MaxKeys) {
+			t.Errorf("the first beat of seed %d is a change: %v", n, changed)
+		}
+	}
+	for range 3 {
+		changes := 0
+		for n := range seeds {
+			if beat(n) {
+				changes++
+			}
+		}
+		if changes > 0 {
+			t.Errorf("%d beats of %d are changes", changes, seeds)
+		}
+	}
+	changes := 0
+	for range 5 { // for longer than a seed that beats is silent
+		for n := 1; n < seeds; n++ {
+			if beat(n) {
+				changes++
+			}
+		}
+	}
+	if changes != 1 {
+		t.Errorf("when one has gone, there are %d changes", changes)
+	}
+}

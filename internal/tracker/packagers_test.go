@@ -69,7 +69,7 @@ func TestPackagersKeysAreTold(t *testing.T) {
 	}
 }
 
-// TestASeedNamesNoPackagersKey: what comes over the bus vouches for what seeds issue, alone. 64 seeds leave room for packagers.
+// TestASeedNamesNoPackagersKey: what comes over the bus vouches for what seeds issue, alone. The keys of 64 seeds leave room for packagers.
 func TestASeedNamesNoPackagersKey(t *testing.T) {
 	w := newWorld(t)
 	text, id := packagerKey(t)
@@ -79,7 +79,7 @@ func TestASeedNamesNoPackagersKey(t *testing.T) {
 		key := func(alg int) bus.SeedKey {
 			return bus.SeedKey{VerifyKey: signal.VerifyKey{KeyID: keyID, Alg: alg, Key: make(signal.Bytes, 65)}, Sites: []string{"demo"}}
 		}
-		w.clock.Move(time.Millisecond)
+		w.clock.Move(time.Second) // the seeds before have gone
 		n.roster.seed(bus.SeedBeat{Seed: newID(), Sites: []string{"demo"}, VerifyKeys: []bus.SeedKey{key(signal.AlgPackager), key(signal.AlgSeed)}}, w.clock.Now())
 	}
 	m := n.welcomed()

@@ -93,15 +93,16 @@ func (r *roster) resting(site string) map[signal.ID]bool {
 	return all
 }
 
-// learn notes verify keys. A seed names its own alone: a packager's come from the configuration. Under mu.
+// learn notes verify keys. A seed names its own alone: a packager's come from the configuration. One that there is no room for is not
+// taken: seeds that all beat would else push out each other's, and each beat would be a change that every session is told. Under mu.
 func (r *roster) learn(keys []bus.SeedKey, now time.Time) (changed bool) {
 	for _, k := range keys {
 		if k.Alg != signal.AlgSeed {
 			continue
 		}
 		old, known := r.keys[string(k.KeyID)]
-		if !known && len(r.keys) >= signal.MaxKeys {
-			r.dropOldestKey()
+		if !known && len(r.keys) >= signal.MaxKeys && !r.dropOldestKey(now) {
+			continue
 		}
 		if !known || !bytes.Equal(old.key.Key, k.Key) || !slices.Equal(old.key.Sites, k.Sites) {
 			changed = true
@@ -111,15 +112,19 @@ func (r *roster) learn(keys []bus.SeedKey, now time.Time) (changed bool) {
 	return changed
 }
 
-// dropOldestKey makes room: the key of a seed that beats now matters more. Under mu.
-func (r *roster) dropOldestKey() {
+// dropOldestKey makes room, unless every key is of a seed that beats. Under mu.
+func (r *roster) dropOldestKey(now time.Time) (dropped bool) {
 	oldest := ""
 	for id, k := range r.keys {
 		if oldest == "" || k.at.Before(r.keys[oldest].at) {
 			oldest = id
 		}
 	}
+	if now.Sub(r.keys[oldest].at) <= r.timeout {
+		return false
+	}
 	delete(r.keys, oldest)
+	return true
 }
 
 // silent notes that a tracker did not answer: it is home to nothing until it beats again.
