@@ -11,14 +11,12 @@ import (
 // asker speaks to the homes of swarms and subjects for one session.
 type asker struct {
 	*replica
-	home   *home
-	serial uint64 // of requests; only Receive
+	home *home
 }
 
 // ask asks one home: again when no answer came in time, for messages of the bus can be lost.
 func (a *asker) ask(home signal.ID, r *bus.HomeRequest, answer *bus.HomeAnswer) error {
-	a.serial++
-	r.Serial = a.serial
+	r.Serial = a.asked.Add(1)
 	if home == a.id {
 		*answer = a.home.handle(r)
 		return nil

@@ -210,3 +210,18 @@ func TestLargeSwarmsAreParted(t *testing.T) {
 		return members == viewers && parts >= viewers/most/2
 	})
 }
+
+// TestAViewerFromAnotherNetworkJoinsAnew: a viewer changes its network and comes back to its tracker, which still has the old socket. The home of
+// its swarm takes the join of the new one for another request, and not for the old one's that comes again.
+func TestAViewerFromAnotherNetworkJoinsAnew(t *testing.T) {
+	w := newWorld(t)
+	home, other := homed(t, w, calm)
+	v := other.viewerFrom("203.0.113.7", "")
+	v.join()
+	before := home.member(v.id).Subnet
+	moved := other.viewerFrom("198.51.100.7", v.ticket)
+	moved.join()
+	if after := home.member(v.id).Subnet; moved.id != v.id || after == before {
+		t.Errorf("the home knows the viewer %s by the subnet %s, and the one that it comes from now is another", v.id, after)
+	}
+}

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
@@ -12,7 +13,7 @@ import (
 )
 
 // replica is this tracker among the others: its ID, its configuration, the bus, and the roster of those that live. Every part of the
-// tracker has it. Nothing of it changes after New, except the roster and the audience, which have locks of their own.
+// tracker has it. Nothing of it changes after New, except the roster and the audience, which have locks of their own, and a number.
 type replica struct {
 	secrets
 	cfg     Config
@@ -23,6 +24,8 @@ type replica struct {
 	roster  *roster
 	// audience is what the viewers of this tracker watch.
 	audience *audience
+	// asked numbers the requests to homes, of all sessions: a session that has come back on another socket repeats none of the old one's.
+	asked atomic.Uint64
 }
 
 func newReplica(cfg Config, b Bus) *replica {
