@@ -32,8 +32,10 @@ type home struct {
 	subjects *subjects
 	send     func(to signal.ID, d *bus.Delivery)
 
-	mu     sync.Mutex
-	swarms map[signal.ID]*housed // guarded by mu, by the key of the part
+	mu      sync.Mutex
+	swarms  map[signal.ID]*housed // guarded by mu, by the key of the part
+	owed    []naming              // guarded by mu: title messages, the first due first
+	telling bool                  // guarded by mu: a goroutine sends them
 }
 
 // housed is a swarm, or a part of one, with what its home remembers beside its members. Guarded by home.mu.
@@ -150,12 +152,14 @@ func (h *home) ofMember(r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 		s.asked = now
 	}
 	changes := s.manifestChanges()
-	titles := h.due(key, s, now)
+	owes := h.due(key, s, now)
 	h.mu.Unlock()
 	if changes > 0 {
 		h.cfg.Metrics.Add(defManifests, float64(changes))
 	}
-	h.tell(titles)
+	if owes {
+		h.tell()
+	}
 	return answer
 }
 
@@ -310,7 +314,6 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 func (h *home) maintain(now time.Time) {
 	reached := h.reached()
 	h.mu.Lock()
-	var titles []naming
 	viewers, seeds, swarms, changes := 0, 0, 0, 0
 	for key, s := range h.swarms {
 		if h.HomeOf(key) != h.id {
@@ -345,13 +348,13 @@ func (h *home) maintain(now time.Time) {
 			}
 		}
 		changes += s.manifestChanges()
-		titles = append(titles, h.due(key, s, now)...)
+		h.due(key, s, now)
 		viewers += s.Len()
 		seeds += s.seedsInUse()
 		swarms++
 	}
 	h.mu.Unlock()
-	h.tell(titles)
+	h.tell()
 	h.cfg.Metrics.Add(defManifests, float64(changes))
 	h.cfg.Metrics.Set(defSwarms, float64(swarms))
 	h.cfg.Metrics.Set(defMembers, float64(viewers), "viewer")

@@ -34,26 +34,26 @@ func (h *home) owes(s *housed, now time.Time) bool {
 	return n != s.told.Viewers || h.settled(s, now) && (!s.told.Chosen || s.told.Manifest != s.Manifest())
 }
 
-// due returns the title message that a swarm owes its seeds, if any, and forgets a swarm that is empty. Under mu.
-func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
+// due notes the title message that a swarm owes its seeds, and says whether it owes one. It forgets a swarm that is empty. Under mu.
+func (h *home) due(key signal.ID, s *housed, now time.Time) (owes bool) {
 	if s == nil {
-		return nil
+		return false
 	}
 	if s.Len() == 0 {
 		delete(h.swarms, key)
 		if s.named.IsZero() || s.part.Number != 0 { // other parts go on
-			return nil
+			return false
 		}
 	} else if !h.owes(s, now) {
-		return nil
+		return false
 	}
 	if h.roster.drains.Load() { // its viewers leave it for another tracker, and not the title
-		return nil
+		return false
 	}
 	n := s.Viewers()
 	seeds, fleet := h.roster.serving(s.site, s.id, n)
 	if len(seeds) == 0 {
-		return nil
+		return false
 	}
 	manifest := s.Manifest()
 	title := bus.Title{Site: s.site, Title: s.title, Manifest: manifest, Swarm: s.id, Viewers: n, Chosen: manifest != "" && h.settled(s, now)}
@@ -71,13 +71,28 @@ func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
 		}
 	}
 	s.named, s.told, s.seeds = now, title, seeds
-	return []naming{{told, title}}
+	h.owed = append(h.owed, naming{told, title})
+	return true
 }
 
-func (h *home) tell(titles []naming) {
-	for _, n := range titles {
-		for _, seed := range n.seeds {
-			h.Publish(bus.SubjectSeedDeliver(seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &n.title})
-		}
+// tell sends the title messages that are owed, one after the other: a seed believes the last. A goroutine that sends already sends these too.
+func (h *home) tell() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.telling {
+		return
 	}
+	h.telling = true
+	for len(h.owed) > 0 {
+		titles := h.owed
+		h.owed = nil
+		h.mu.Unlock()
+		for _, n := range titles {
+			for _, seed := range n.seeds {
+				h.Publish(bus.SubjectSeedDeliver(seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &n.title})
+			}
+		}
+		h.mu.Lock()
+	}
+	h.telling = false
 }

@@ -2,9 +2,13 @@ package tracker
 
 import (
 	"fmt"
+	"net/netip"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -166,5 +170,45 @@ func TestTheFirstAtANewHomeAreNoMajority(t *testing.T) {
 	got := n.chosen(4 * time.Second)
 	if len(got) == 0 || got[0] != testManifest {
 		t.Errorf("after eight seconds a seed is led to %v", got)
+	}
+}
+
+// stalled is a bus that takes the first title message when let is closed, and tells by came that it is there.
+type stalled struct {
+	*natsbus.Bus
+	busy      atomic.Bool
+	came, let chan struct{}
+}
+
+func (b *stalled) Publish(subject string, data []byte) error {
+	if strings.HasPrefix(subject, "leeway.v1.seed.") && b.busy.CompareAndSwap(false, true) {
+		close(b.came)
+		<-b.let
+	}
+	return b.Bus.Publish(subject, data)
+}
+
+// TestTitleMessagesKeepTheirOrder: a second viewer joins while the seed is about to be told of the first. The seed hears of one viewer, and then
+// of two.
+func TestTitleMessagesKeepTheirOrder(t *testing.T) {
+	w := newWorld(t)
+	line := &stalled{Bus: w.bus, came: make(chan struct{}), let: make(chan struct{})}
+	w.through = line
+	n := w.tracker(func(c *Config) { c.BeatEvery = time.Hour })
+	seed, told := w.seed()
+	testkit.Eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
+	first := make(chan *session, 1)
+	go func() { first <- n.enters(netip.MustParseAddr("10.0.1.1")) }()
+	receive(t, line.came)
+	second := n.enters(netip.MustParseAddr("10.0.2.1"))
+	close(line.let)
+	t.Cleanup(func() {
+		second.End(nil)
+		receive(t, first).End(nil)
+	})
+	for want := 1; want <= 2; want++ {
+		if d := receive(t, told); d.Title.Viewers != want {
+			t.Errorf("message %d says %d viewers", want, d.Title.Viewers)
+		}
 	}
 }
