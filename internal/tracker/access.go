@@ -175,6 +175,7 @@ func (p *permit) lapse(site string, now time.Time) (tell, over bool) {
 	defer p.mu.Unlock()
 	switch {
 	case p.grant == nil || now.Before(p.grant.Expires) && p.cfg.Tokens.Holds(site, p.grant.KeyID):
+		p.lapsed = time.Time{} // its key may have been gone for a moment: what it was told then is over
 		return false, false
 	case p.lapsed.IsZero():
 		p.lapsed = now
