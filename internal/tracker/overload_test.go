@@ -28,7 +28,8 @@ func TestAFullTrackerShedsToOthers(t *testing.T) {
 	testkit.Eventually(t, "they know each other", func() bool { n, _ := full.roster.load(); return n == 1 })
 	for _, want := range []float64{1, 2} {
 		full.shed()
-		testkit.Eventually(t, "one is gone", func() bool { return full.held() == 10-int(want) })
+		// A session ends before its socket has given its place back, and by places the tracker is full.
+		testkit.Eventually(t, "one is gone", func() bool { return full.held() == 10-int(want) && full.admission.count() == 10-int(want) })
 		if got := w.metrics.Value(defShed); got != want {
 			t.Errorf("%v are shed, want %v", got, want)
 		}
