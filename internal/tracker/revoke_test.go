@@ -45,6 +45,27 @@ func TestManyRevocationsReachAViewerAndAnotherTracker(t *testing.T) {
 	testkit.Eventually(t, "a tracker that starts later knows the revocations", func() bool { return len(later.trust.revoked.all()) == len(all) })
 }
 
+// TestKeysOfManySitesHoldNoRevocationBack: with them the answer to a tracker that starts would be longer than a message. The tracker hears what is
+// revoked all the same, and does not take itself for the first, which believes what seeds say is revoked.
+func TestKeysOfManySitesHoldNoRevocationBack(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(nil)
+	sites := make([]string, bus.MaxSites)
+	for i := range sites {
+		sites[i] = fmt.Sprintf("%0*d", signal.MaxSite, i)
+	}
+	for range 16 {
+		seed := newID()
+		key := signal.VerifyKey{KeyID: seed[:8], Alg: signal.AlgSeed, Key: make(signal.Bytes, 65)}
+		n.roster.seed(bus.SeedBeat{Seed: seed, Sites: sites, VerifyKeys: []bus.SeedKey{{VerifyKey: key, Sites: sites}}}, w.clock.Now())
+	}
+	n.trust.revoked.add(longRevocations(1), w.clock.Now())
+	later := w.tracker(nil)
+	if list, until := later.trust.revoked.all(), later.trust.keptUntil; len(list) != 1 || !until.IsZero() {
+		t.Errorf("a tracker that starts later knows %d revocations, and believes seeds until %v", len(list), until)
+	}
+}
+
 func TestManyRevocationsAtOnceReachAllSessions(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
