@@ -33,6 +33,8 @@ type Conn struct {
 	br       bufio.Reader // lent to ws; without a buffer while nothing is read
 	waiter   waiter
 	answered int64        // only the goroutine that reads: when a ping was answered last
+	second   int64        // likewise: when the one began
+	bare     int          // likewise: in which so many bytes have come that are no message's
 	halves   atomic.Int32 // reading and writing, that have not ended; a client's reader is not waited for: it may not read at all
 	pulse
 	writer

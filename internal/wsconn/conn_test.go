@@ -211,3 +211,27 @@ func TestDefaultsAreComplete(t *testing.T) {
 		t.Error("without a check every origin is welcome")
 	}
 }
+
+// TestAFloodThatIsNoMessageEndsTheConnection: its frames pass by every limit of messages, between messages and between the parts of one.
+func TestAFloodThatIsNoMessageEndsTheConnection(t *testing.T) {
+	begun := []byte{websocket.TextMessage, 0x80 | 1, 0, 0, 0, 0, 'x'}
+	for name, c := range map[string]struct{ before, frame []byte }{
+		"pings":              {nil, appendFrame(nil, websocket.PingMessage, nil, true)},
+		"pongs":              {nil, appendFrame(nil, websocket.PongMessage, nil, true)},
+		"pings in a message": {begun, appendFrame(nil, websocket.PingMessage, nil, true)},
+		"empty parts":        {begun, []byte{0, 0x80, 0, 0, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan error, 1)
+			f := endpoint(t, Config{}, func(c *talk, _ *http.Request) {
+				_, err := c.Read()
+				ended <- err
+			})
+			flood := bytes.Repeat(c.frame, 10*mostBare/len(c.frame))      // a slow machine has ten seconds for them
+			_, _ = dial(t, f).NetConn().Write(append(c.before, flood...)) // the connection may end before all is written
+			if err := receive(t, ended); !errors.Is(err, ErrTooBig) {
+				t.Errorf("ended with %v", err)
+			}
+		})
+	}
+}

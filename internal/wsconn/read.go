@@ -5,12 +5,17 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/gorilla/websocket"
 )
 
-// readBytes is how much is read at a time: a record of TLS.
-const readBytes = 16 << 10
+const (
+	// readBytes is how much is read at a time: a record of TLS.
+	readBytes = 16 << 10
+	// mostBare is how many bytes that are no message's come in a second: a thousand pings of the largest size.
+	mostBare = 1000 * (6 + 125)
+)
 
 // intake is what reading takes: it is there while something is read.
 type intake struct {
@@ -49,7 +54,7 @@ func (c *Conn) await() {
 // read hears what has come, and then waits again.
 func (c *Conn) read() {
 	in := intakes.Get().(*intake)
-	in.reader.Reset(c.net)
+	in.reader.Reset(inlet{c})
 	c.br = *in.reader
 	c.heard.Store(steady())
 	err := c.hear(in)
@@ -64,6 +69,23 @@ func (c *Conn) read() {
 		return
 	}
 	go c.await()
+}
+
+// inlet is what a server reads from: its connection. Pings, pongs and parts of messages without content pass by every limit of messages, so a
+// client could send them as fast as its line.
+type inlet struct{ *Conn }
+
+// Read implements io.Reader. What has been read before has been taken in, but for a part of a frame.
+func (c inlet) Read(p []byte) (int, error) {
+	if now := steady(); now-c.second >= int64(time.Second) {
+		c.second, c.bare = now, 0
+	}
+	if c.bare > mostBare {
+		return 0, ErrTooBig
+	}
+	n, err := c.net.Read(p)
+	c.bare += n
+	return n, err
 }
 
 // hear hands messages over until nothing more is there; the error ends the connection.
@@ -150,6 +172,7 @@ func (c *Conn) next(b []byte) ([]byte, error) {
 		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
+		c.bare -= n
 		if err == io.EOF {
 			return b, nil
 		}

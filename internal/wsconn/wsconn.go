@@ -44,7 +44,7 @@ func (e Error) Error() string { return string(e) }
 // Slow says that the other side did not read what was sent to it.
 func (e Error) Slow() bool { return e == ErrSlow }
 
-// Oversized says that the other side sent a message above the limit.
+// Oversized says that the other side sent a message above the limit, or a flood of pings.
 func (e Error) Oversized() bool { return e == ErrTooBig }
 
 // Config of the sockets of one endpoint.
@@ -100,8 +100,8 @@ func (c *Config) complete() {
 type Receiver interface {
 	// Receive acts on a message, whose bytes are good during the call only; false ends the connection.
 	Receive(message []byte) bool
-	// End is the last call. ErrTooBig, ErrText and ErrSlow name what the other side did wrong, ErrClosed says that Close was called; any
-	// other error says that the connection is gone.
+	// End is the last call. ErrTooBig (also of a flood of pings), ErrText and ErrSlow name what the other side did wrong, ErrClosed says that
+	// Close was called; any other error says that the connection is gone.
 	End(err error)
 }
 
