@@ -298,3 +298,40 @@ func TestPrepareRemovesWhatEarlierVersionsLeft(t *testing.T) {
 		t.Errorf("a second time it says %q, %v", said[3:], err)
 	}
 }
+
+// TestAnInstallThatWasCutShortIsNoFFmpeg: npm writes where it installs, and is killed before it has written all of the program.
+func TestAnInstallThatWasCutShortIsNoFFmpeg(t *testing.T) {
+	tools := t.TempDir()
+	t.Setenv("PATH", tools) // npm alone
+	npm := func(then string) {
+		script := `#!/bin/sh
+while [ "$1" != --prefix ]; do shift; done
+to="$2/node_modules/@ffmpeg-installer/` + platform() + `"
+/bin/mkdir -p "$to"
+printf half > "$to/ffmpeg"
+` + then
+		if err := os.WriteFile(filepath.Join(tools, "npm"), []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := Options{Cache: t.TempDir()}
+	npm("kill -9 $$")
+	if _, err := o.findFFmpeg(t.Context()); err == nil {
+		t.Error("an install that was killed gave no error")
+	}
+	npm(`printf whole > "$to/ffmpeg"`)
+	path, err := o.findFFmpeg(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	npm("exit 1")
+	if again, err := o.findFFmpeg(t.Context()); err != nil || again != path {
+		t.Errorf("a third time: %s, %v", again, err)
+	}
+	if text := read(t, filepath.Dir(path), filepath.Base(path)); text != "whole" {
+		t.Errorf("ffmpeg is %q", text)
+	}
+	if left, err := os.ReadDir(o.Cache); err != nil || len(left) != 1 {
+		t.Errorf("in the cache are %v, %v", left, err)
+	}
+}

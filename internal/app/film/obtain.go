@@ -22,21 +22,37 @@ func (o Options) findFFmpeg(ctx context.Context) (string, error) {
 	if path, err := exec.LookPath("ffmpeg"); err == nil {
 		return path, nil
 	}
-	dir := filepath.Join(o.Cache, "ffmpeg")
-	binary := filepath.Join(dir, "node_modules", "@ffmpeg-installer", platform(), "ffmpeg")
-	if _, err := os.Stat(binary); err != nil {
-		o.progress("film: no ffmpeg on PATH, installing %s from npm", ffmpegPackage)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return "", fmt.Errorf("film: make the cache: %w", err)
-		}
-		if err := npm(ctx, dir, "install", "--ignore-scripts", "--no-save", "--prefix", dir, ffmpegPackage); err != nil {
-			return "", fmt.Errorf("film: get ffmpeg: %w (or install it: apt-get install ffmpeg)", err)
-		}
+	binary := filepath.Join(o.Cache, "ffmpeg", platform(), "ffmpeg")
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
 	}
-	if err := os.Chmod(binary, 0o755); err != nil { // its own install script would do it, and install scripts stay off
-		return "", fmt.Errorf("film: get ffmpeg for %s: %w (install it: apt-get install ffmpeg)", platform(), err)
+	return binary, o.installFFmpeg(ctx, binary)
+}
+
+// installFFmpeg has npm install into a folder of its own, and moves the program to its place when it is whole. npm writes where it
+// installs: a part of the program, of an install that was cut short or still runs, would pass for all of it.
+func (o Options) installFFmpeg(ctx context.Context, binary string) error {
+	o.progress("film: no ffmpeg on PATH, installing %s from npm", ffmpegPackage)
+	if err := os.MkdirAll(filepath.Dir(binary), 0o755); err != nil {
+		return fmt.Errorf("film: make the cache: %w", err)
 	}
-	return binary, nil
+	work, err := os.MkdirTemp(o.Cache, ".making-ffmpeg-")
+	if err != nil {
+		return fmt.Errorf("film: make the cache: %w", err)
+	}
+	defer os.RemoveAll(work)
+	if err := npm(ctx, work, "install", "--ignore-scripts", "--no-save", "--prefix", work, ffmpegPackage); err != nil {
+		return fmt.Errorf("film: get ffmpeg: %w (or install it: apt-get install ffmpeg)", err)
+	}
+	made := filepath.Join(work, "node_modules", "@ffmpeg-installer", platform(), "ffmpeg")
+	err = os.Chmod(made, 0o755) // its own install script would do it, and install scripts stay off
+	if err == nil {
+		err = os.Rename(made, binary)
+	}
+	if err != nil {
+		return fmt.Errorf("film: get ffmpeg for %s: %w (install it: apt-get install ffmpeg)", platform(), err)
+	}
+	return nil
 }
 
 // platform is Node's name of this machine, as in "linux-x64".
