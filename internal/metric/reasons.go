@@ -15,7 +15,7 @@ var reasons = []Reason{
 	{"symmetric-nat", "The viewer's network gives each link another port, so links do not open.", "Name a relay in tracker.ice_servers."},
 	{"lna-denied", "The viewer's browser asked whether the page may reach the local network, and was told no.", "Say on the page why it asks, or set policy.local of the site to never."},
 	{"insecure-context", "The page is not served over https.", "Serve the page over https."},
-	{"policy", "The site, the token or the viewer's line allows no peers, or the viewer has not consented.", "Look at policy.role of the site, at leeway switch, and at the roles in tokens. Phones: policy.unknown_line."},
+	{"policy", "The site, the token or the viewer's line allows no peers, or the viewer has not consented.", "Look at policy.role and policy.hold_back_permille of the site, at leeway switch, and at the roles in tokens. Phones: policy.unknown_line."},
 	{"budget", "The seeds had spent what they may send.", "Raise seed.rate, seed.daily_bytes or seed.site_budgets, if this traffic is wanted."},
 	{"needs-token", "The manifest's address has a credential, and the page showed no join token.", "Have the backend give the page a join token (docs/operations/access.md)."},
 	{"urgent", "It was needed so soon that the origin was asked at once.", "Usual at the start and after a seek. Much of it later: the players' buffers are short, or the viewers' uplinks slow."},
