@@ -101,3 +101,23 @@ func (s *set) late(t *testing.T) {
 		t.Errorf("%d joins, and %+v", joins.Load(), f)
 	}
 }
+
+// TestAnAnswerThatCannotBeReadIsTold: of a tracker of another version it would be wrong that it does not answer.
+func TestAnAnswerThatCannotBeReadIsTold(t *testing.T) {
+	upgrader := websocket.Upgrader{Subprotocols: []string{signal.Subprotocol}, CheckOrigin: func(*http.Request) bool { return true }}
+	tracker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, err := upgrader.Upgrade(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if _, _, err := conn.ReadMessage(); err == nil {
+			_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"type":"welcome","id":1}`))
+		}
+	}))
+	defer tracker.Close()
+	report := doctor.Examine(t.Context(), doctor.Config{Tracker: "ws" + strings.TrimPrefix(tracker.URL, "http") + "/", PageOrigin: tracker.URL}, nil)
+	if f, ok := found(report, "welcome-timeout"); !ok || !strings.Contains(f.Text, "cannot read") || !strings.Contains(f.Text, "ice_servers is missing") {
+		t.Errorf("%+v", report.Findings)
+	}
+}

@@ -166,13 +166,19 @@ func (e *examination) ask(ctx context.Context, m signal.Message, wanted func(sig
 	}
 	stop := context.AfterFunc(ctx, func() { e.conn.Close(wsconn.CloseDone, "") })
 	defer stop()
+	var unread error // why the last message that is none cannot be read: it may have been the answer
 	for {
 		b, err := e.conn.Read()
 		if err != nil {
-			return nil, cmp.Or(ctx.Err(), err) // the end of ctx closes the connection, which then says so
+			err = cmp.Or(ctx.Err(), err) // the end of ctx closes the connection, which then says so
+			if unread != nil {
+				err = fmt.Errorf("%w; it sent what this program cannot read: %w (are both of one version?)", err, unread)
+			}
+			return nil, err
 		}
 		got, err := signal.Decode(b)
 		if err != nil {
+			unread = err
 			continue // as viewers do
 		}
 		if _, refused := got.(*signal.Error); refused || wanted(got) {
