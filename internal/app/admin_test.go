@@ -177,6 +177,25 @@ func TestAdminSwitch(t *testing.T) {
 	}
 }
 
+// TestASwitchForCenturies: of a time that no duration holds, the end would be another one, before 1970 perhaps.
+func TestASwitchForCenturies(t *testing.T) {
+	_, sent, url := adminPort(t)
+	request, err := http.NewRequest(http.MethodPost, url+"/switch", strings.NewReader(`{"site":"demo","off":true,"for_ms":10000000000000}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+testToken)
+	request.Header.Set("Content-Type", "application/json")
+	r, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	if r.StatusCode != http.StatusBadRequest || len(sent.Switches) > 0 {
+		t.Errorf("%s, sent %+v", r.Status, sent.Switches)
+	}
+}
+
 func TestAdminHealth(t *testing.T) {
 	var notReady error
 	a := &admin{gate: testGate(t), metrics: http.NotFoundHandler(), ready: func() error { return notReady }, now: time.Now, log: slog.New(slog.DiscardHandler)}

@@ -166,8 +166,12 @@ func (a *admin) change(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, text := a.site(request.Site)
-	if text == "" && (request.For < 0 || request.For > 0 && !request.Off) {
+	switch length := time.Duration(request.For) * time.Millisecond; {
+	case text != "":
+	case request.For < 0 || request.For > 0 && !request.Off:
 		text = "for_ms says how long a site is off; a site that is on stays on."
+	case length.Milliseconds() != request.For: // no duration holds it
+		text = "for_ms is centuries: leave it out, and the site is off until it is switched on."
 	}
 	if text != "" {
 		http.Error(w, text, http.StatusBadRequest)

@@ -144,7 +144,7 @@ func (f adminFlag) ask(ctx context.Context, method, what, token string, body []b
 type purgeCmd struct {
 	Site string        `arg:"" optional:"" help:"Site's name."`
 	Path string        `arg:"" optional:"" help:"Prefix of segment names; / is the whole site."`
-	For  time.Duration `help:"Take it down: nothing below the path is certified or shared again for this time." placeholder:"DURATION"`
+	For  time.Duration `help:"Take it down: nothing below the path is certified or shared again for this time, 31 days at most." placeholder:"DURATION"`
 	Key  string        `help:"Revoke a signing key of a seed or a packager instead, permanently: 16 hexadecimal digits." placeholder:"ID"`
 	adminFlag
 }
@@ -152,8 +152,9 @@ type purgeCmd struct {
 // Help is shown below the usage.
 func (purgeCmd) Help() string {
 	return `Viewers drop what they hold below the path at once, in running sessions too, and refuse its certificates. Seeds fetch and
-certify it again on demand; with --for they do not, and only the origin serves it. A seed whose key is revoked makes another;
-a packager needs one from you. A purge cannot be undone: a path that was taken down for too long stays down.
+certify it again on demand; what a packager has signed it has to sign again (leeway certify --again). With --for neither counts, and
+only the origin serves it. A seed whose key is revoked makes another; a packager needs one from you. A purge cannot be undone: a
+path that was taken down for too long stays down.
 
 Examples:
   leeway purge demo /media/bbb/                 # the files there were replaced
