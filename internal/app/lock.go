@@ -31,16 +31,10 @@ func lockFolder(dir string) (release func(), err error) {
 		}
 		return nil, cmdline.Usage(fmt.Errorf("%s is in use by another Leeway%s: stop that one, or give this one a folder of its own by --data-dir", dir, holder(file)))
 	}
-	// The process ID is for the error message of another process; the lock itself needs no content.
-	if err := errors.Join(file.Truncate(0), writePID(file)); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), file.Close())
-	}
+	// The process ID is for the error message of another process. The lock itself needs no content, and a disk that is full takes none.
+	_ = file.Truncate(0)
+	_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	return func() { _ = file.Close() }, nil
-}
-
-func writePID(file *os.File) error {
-	_, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	return err
 }
 
 // holder names the process that wrote the lock, if it can be read.

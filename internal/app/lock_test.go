@@ -41,6 +41,26 @@ func TestALockFileLeftBehindLocksNoProcessOut(t *testing.T) {
 	release()
 }
 
+// TestAFullDiskKeepsNoSeedOut: what the lock file cannot hold is for an error message alone.
+func TestAFullDiskKeepsNoSeedOut(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(full, filepath.Join(dir, lockFile)); err != nil {
+		t.Fatal(err)
+	}
+	release, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	if _, err := lockFolder(dir); cmdline.ExitCode(err) != 2 {
+		t.Errorf("a second owner: %v", err)
+	}
+}
+
 func TestTwoSeedsDoNotShareAStore(t *testing.T) {
 	dir, film := t.TempDir(), testkit.TinyFilm(t)
 	first := startUp(t, "--data-dir="+dir, "--media="+film)
