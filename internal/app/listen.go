@@ -32,8 +32,11 @@ func listenError(what, addr string, err error) error {
 	if op, ok := err.(*net.OpError); ok {
 		err = op.Err // without the address once more
 	}
-	if errors.Is(err, syscall.EADDRINUSE) {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
 		hint = "another process has the port; choose another one"
+	case errors.Is(err, syscall.EACCES):
+		hint = "a port below 1024 is for root and programs with CAP_NET_BIND_SERVICE; choose another one"
 	}
 	return fmt.Errorf("%s: listen on %s: %w (%s)", what, addr, err, hint)
 }

@@ -177,6 +177,21 @@ func TestTurnSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// TestTurnNamesThePortThatIsTaken, where the one of TLS is, and the other is free.
+func TestTurnNamesThePortThatIsTaken(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	cert, key := writePair(t, t.TempDir(), "turn.test")
+	_, errs, code := leeway(t, []string{"LEEWAY_TURN_SECRETS=" + turnSecret}, "turn", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0",
+		"--listen-tls", taken.Addr().String(), "--tls-cert", cert, "--tls-key", key)
+	if code != 1 || !strings.Contains(errs, "listen on "+taken.Addr().String()) {
+		t.Errorf("%d %s", code, errs)
+	}
+}
+
 func TestSecretsOfAListAreNotPrinted(t *testing.T) {
 	out, errs, code := leeway(t, []string{"LEEWAY_TURN_SECRETS=" + turnSecret + "," + strings.Repeat("x", 40)}, "config", "print")
 	if code != 0 || strings.Contains(out, turnSecret) || strings.Contains(out, "xxx") || strings.Count(out, redacted) != 2 {

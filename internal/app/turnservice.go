@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/netip"
 
 	"github.com/leeway-video/leeway/internal/access"
@@ -75,7 +76,11 @@ func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 		s.certificate, config.ListenTLS, config.TLS = pair, c.ListenTLS, pair.config()
 	}
 	if s.server, err = turnd.Listen(config); err != nil {
-		return nil, listenError("turn", c.Listen, err)
+		at := c.Listen
+		if op := (*net.OpError)(nil); errors.As(err, &op) && op.Addr != nil { // it may be the port of TLS
+			at = op.Addr.String()
+		}
+		return nil, listenError("turn", at, err)
 	}
 	read, write := s.server.Buffers()
 	s.relay.Buffers(read, write)
