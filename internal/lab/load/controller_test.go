@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -137,6 +138,41 @@ func TestACommandEndsWithItsArm(t *testing.T) {
 		t.Errorf("the command ended with %v", err)
 	}
 	<-a.Gone()
+}
+
+// TestASessionThatComesTooLateIsEnded: its client has gone, and a viewer would play on.
+func TestASessionThatComesTooLateIsEnded(t *testing.T) {
+	c, ctx := controller(t, Config{})
+	conn := dial(t, ctx, c, registers)
+	a, err := c.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patient, leave := context.WithCancel(ctx)
+	defer leave()
+	created := make(chan error, 1)
+	go func() {
+		_, err := a.Create(patient, "s", armwire.SessionBody{})
+		created <- err
+		_, _ = a.Call(ctx, armwire.GetState, "", nil) // what comes after it
+	}()
+	var said []armwire.Kind
+	for len(said) < 4 && !slices.Contains(said, armwire.GetState) {
+		b, err := conn.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := armwire.Decode(b)
+		if said = append(said, m.Kind); m.Kind == armwire.CreateSession {
+			leave()
+			if err := <-created; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+	}
+	if want := []armwire.Kind{armwire.Success, armwire.CreateSession, armwire.DestroySession, armwire.GetState}; !slices.Equal(said, want) {
+		t.Errorf("the controller says %v", said)
+	}
 }
 
 func TestNamesAreOfOneArm(t *testing.T) {

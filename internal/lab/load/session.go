@@ -41,6 +41,9 @@ func (a *Arm) Create(ctx context.Context, id string, body armwire.SessionBody) (
 		a.mu.Lock()
 		delete(a.sessions, id)
 		a.mu.Unlock()
+		if ctx.Err() != nil { // the arm makes it yet, and no client would end it; what it answers is passed over
+			_ = a.say(armwire.DestroySession, "late", id, nil)
+		}
 		return nil, err
 	}
 	return s, nil
