@@ -19,10 +19,11 @@ const (
 	busAgain = time.Second
 )
 
-// openBus connects to the NATS server of the configuration, or starts one in this process. name is the command, and the inbox of its answers.
-func openBus(c NATSConfig, name string, sink metric.Sink, log *slog.Logger) (*natsbus.Bus, error) {
+// openBus connects to the NATS server of the configuration, or starts one in this process. name is the command, and the inbox of its answers;
+// lost is told of a connection that ended for good, or nil.
+func openBus(c NATSConfig, name string, sink metric.Sink, log *slog.Logger, lost func(error)) (*natsbus.Bus, error) {
 	config := c.bus(name)
-	config.Log, config.Metrics = log, sink
+	config.Log, config.Metrics, config.Lost = log, sink, lost
 	bus, err := natsbus.Open(config)
 	if err != nil {
 		return nil, err
@@ -33,14 +34,14 @@ func openBus(c NATSConfig, name string, sink metric.Sink, log *slog.Logger) (*na
 	return bus, nil
 }
 
-// awaitBus is openBus for a service that starts: it waits for a server that does not answer. waiting is called when that begins.
-func (s *services) awaitBus(ctx context.Context, name string, waiting func()) (*natsbus.Bus, error) {
+// awaitBus is openBus for a service that starts: it waits for a server that does not answer.
+func (s *services) awaitBus(ctx context.Context, name string, p process) (*natsbus.Bus, error) {
 	ctx, cancel := context.WithTimeout(ctx, busWait)
 	defer cancel()
 	again := time.NewTicker(busAgain)
 	defer again.Stop()
 	for waited := false; ; {
-		bus, err := openBus(s.config.NATS, name, s.registry, s.log)
+		bus, err := openBus(s.config.NATS, name, s.registry, s.log, p.failed)
 		if err == nil && waited {
 			s.log.Info("NATS answers")
 		}
@@ -50,7 +51,7 @@ func (s *services) awaitBus(ctx context.Context, name string, waiting func()) (*
 		if !waited {
 			waited = true
 			s.log.Warn("waiting for NATS, not ready until it answers", "error", err, "at_most", busWait)
-			waiting()
+			p.waiting()
 		}
 		select {
 		case <-ctx.Done():

@@ -210,7 +210,7 @@ func examinedOrigins(local *doctor.Local, config *Config) (done func()) {
 func (c NATSConfig) joins(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() {
-		bus, err := openBus(c, "doctor", metric.Discard, slog.New(slog.DiscardHandler))
+		bus, err := openBus(c, "doctor", metric.Discard, slog.New(slog.DiscardHandler), nil)
 		if err == nil {
 			err = bus.Close()
 		}

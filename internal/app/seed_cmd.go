@@ -45,7 +45,7 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	}
 	defer fleet.close()
 	door, answer := group.doorway(adminPort)
-	s, err := openServices(ctx, config, config.Sites, "seed", log, answer)
+	s, err := openServices(ctx, config, config.Sites, "seed", log, process{answer, group.fail})
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,14 @@ type services struct {
 	stops    []func()       // one a service, run side by side
 }
 
-// openServices checks the sites, makes the registry and joins the bus. waiting is called if that has to be waited for.
-func openServices(ctx context.Context, config *Config, sites []site.Config, name string, log *slog.Logger, waiting func()) (*services, error) {
+// process is what services tell the process that they run in.
+type process struct {
+	waiting func()      // the bus has to be waited for
+	failed  func(error) // something that runs cannot go on: the process ends
+}
+
+// openServices checks the sites, makes the registry and joins the bus.
+func openServices(ctx context.Context, config *Config, sites []site.Config, name string, log *slog.Logger, p process) (*services, error) {
 	s := &services{config: config, log: log, slots: map[string]*slot{}}
 	var err error
 	if s.sites, err = openSites(sites); err != nil {
@@ -93,7 +99,7 @@ func openServices(ctx context.Context, config *Config, sites []site.Config, name
 			return nil, err
 		}
 	}
-	if s.bus, err = s.awaitBus(ctx, name, waiting); err != nil {
+	if s.bus, err = s.awaitBus(ctx, name, p); err != nil {
 		return nil, err
 	}
 	return s, nil

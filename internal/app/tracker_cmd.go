@@ -55,7 +55,7 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	group := newServers(log)
 	defer group.stop()
 	door, answer := group.doorway(adminPort)
-	s, err := openServices(ctx, config, config.Sites, "tracker", log, answer)
+	s, err := openServices(ctx, config, config.Sites, "tracker", log, process{answer, group.fail})
 	if err != nil {
 		return err
 	}

@@ -150,7 +150,7 @@ func (u *upRun) run(ctx context.Context) error {
 		return err
 	}
 	door, answer := group.doorway(adminPort)
-	services, err := u.startServices(ctx, shows.site, public.Addr(), answer, group.fail)
+	services, err := u.startServices(ctx, shows.site, public.Addr(), process{answer, group.fail})
 	if err != nil {
 		return err
 	}
@@ -206,8 +206,8 @@ func (u *upRun) demoPorts(mux *http.ServeMux, o *origin.Server, s *services, at 
 }
 
 // startServices runs tracker and seed, joined by a bus of their own unless the configuration names one.
-func (u *upRun) startServices(ctx context.Context, config site.Config, public net.Addr, waiting func(), failed func(error)) (*services, error) {
-	s, err := openServices(ctx, u.config, []site.Config{config}, "up", u.log, waiting)
+func (u *upRun) startServices(ctx context.Context, config site.Config, public net.Addr, p process) (*services, error) {
+	s, err := openServices(ctx, u.config, []site.Config{config}, "up", u.log, p)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (u *upRun) startServices(ctx context.Context, config site.Config, public ne
 	if err := s.startTracker(filepath.Join(u.config.Up.DataDir, "tracker")); err != nil {
 		return nil, err
 	}
-	seed := seedParts{listen: u.config.Seed.Listen, next: true, dataDir: filepath.Join(u.config.Up.DataDir, "seed"), failed: failed}
+	seed := seedParts{listen: u.config.Seed.Listen, next: true, dataDir: filepath.Join(u.config.Up.DataDir, "seed"), failed: p.failed}
 	if seed.listen == "" {
 		host, _, err := net.SplitHostPort(public.String())
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -45,6 +46,7 @@ type Config struct {
 
 	Log     *slog.Logger
 	Metrics metric.Sink
+	Lost    func(error) // called once, if the connection has ended for good and Close did not end it; nil: it is not told
 }
 
 // Bus is a connection to the server.
@@ -54,6 +56,7 @@ type Bus struct {
 	closed   chan struct{}
 	metrics  metric.Sink
 	once     sync.Once
+	closing  atomic.Bool
 }
 
 // ErrAway is in the error of Open where no server answers. It may come up later; any other error is of the configuration.
@@ -142,7 +145,12 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 		nats.PingInterval(pingEvery),
 		nats.MaxPingsOutstanding(maxPings),
 		nats.IgnoreAuthErrorAbort(), // credentials that were changed on the servers first come to the replicas in time
-		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
+		nats.ClosedHandler(func(c *nats.Conn) {
+			close(b.closed)
+			if cfg.Lost != nil && !b.closing.Load() {
+				cfg.Lost(fmt.Errorf("natsbus: the server has ended the connection, and it is not tried again: %w", c.LastError()))
+			}
+		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.metrics.Set(defConnected, 0)
 			if err != nil {

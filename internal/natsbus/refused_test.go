@@ -3,6 +3,7 @@ package natsbus
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,5 +94,33 @@ func TestARequestCannotMakeAReplicaSpeakForAnother(t *testing.T) {
 	<-heard
 	if len(heard) != 0 {
 		t.Error("the answer was said on the subject of another")
+	}
+}
+
+// TestAConnectionThatEndedForGoodIsTold: the client does not try again after an error of the server that it does not know. Without the news
+// a service would run on without a bus.
+func TestAConnectionThatEndedForGoodIsTold(t *testing.T) {
+	noLeaks(t)
+	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
+	s, err := begin(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	lost := make(chan error, 2)
+	b := open(t, Config{URL: s.ClientURL(), Lost: func(err error) { lost <- err }})
+	open(t, Config{URL: s.ClientURL(), Lost: func(err error) { t.Errorf("closed, and told of it: %v", err) }})
+	// An operator lowers the limit: clients are not told of it.
+	lower := *options
+	lower.MaxPayload = 1 << 10
+	if err := s.ReloadOptions(&lower); err != nil {
+		t.Fatal(err)
+	}
+	_ = b.Send("test.long", make([]byte, 2<<10))
+	if err := <-lost; err == nil || !strings.Contains(err.Error(), "Maximum Payload") {
+		t.Errorf("told %v", err)
 	}
 }

@@ -242,6 +242,7 @@ func (b *Bus) Close() error {
 		if b.conn.IsConnected() {
 			_ = b.conn.FlushTimeout(time.Second)
 		}
+		b.closing.Store(true)
 		b.conn.Close()
 		<-b.closed
 		b.stopServer()
