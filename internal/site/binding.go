@@ -120,9 +120,8 @@ func (c *Config) checkBindings() *FieldError {
 		}
 		for j, m := range b.Manifests {
 			problem, hint := b.checkManifest(m)
-			if problem == "" && c.Access == AccessToken && newAffix(b.Title).open && !newManifestPattern(m).open {
-				problem = "is the same for every title that " + b.Title + " stands for, so a token for one of them would open it"
-				hint = "write {} into the manifest where the title has it, or an entry a title"
+			if problem == "" && c.Access == AccessToken {
+				problem, hint = b.opensOthers(m)
 			}
 			if problem != "" {
 				return wrong(fmt.Sprintf("%s.manifests[%d]", path, j), hint, "%q %s", m, problem)
@@ -158,6 +157,20 @@ func (b Binding) checkManifest(m string) (problem, hint string) {
 		return "is more than a path", "leave out query and fragment: manifests are named without them"
 	case removeDots(percentForm(literal, false)) != literal:
 		return "is not in the form in which paths are compared", "write it as the key rule does: in percent form, without . and .. elements"
+	}
+	return "", ""
+}
+
+// opensOthers says why a token for one of the titles that a pattern stands for would open a manifest of another one.
+func (b Binding) opensOthers(m string) (problem, hint string) {
+	switch p := newManifestPattern(m); {
+	case !newAffix(b.Title).open:
+	case !p.open:
+		return "is the same for every title that " + b.Title + " stands for, so a token for one of them would open it",
+			"write {} into the manifest where the title has it, or an entry a title"
+	case p.rest && p.behind == "":
+		return "fits whatever begins as the title does, so a token for title 1 would open what is of title 12",
+			"write what no title has between {} and *, as in /vod/{}/*"
 	}
 	return "", ""
 }

@@ -127,6 +127,7 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"title.explicit[0].manifests[0]", bind("{}", "/{}/{}")},
 		{"title.explicit[0].manifests[0]", bind("a", "/"+strings.Repeat("a", 1024))},
 		{"title.explicit[0].manifests[0]", func(c *Config) { c.Access = AccessToken; bind("{}", "/*")(c) }},
+		{"title.explicit[0].manifests[1]", func(c *Config) { c.Access = AccessToken; bind("movie-{}", "/vod/{}/*", "/vod/{}*")(c) }},
 		{"access", func(c *Config) { c.Access = "open" }},
 		{"policy.role", func(c *Config) { c.Policy.Role = "king" }},
 		{"policy.prefetch", func(c *Config) { c.Policy.Prefetch = "true" }},
