@@ -249,10 +249,12 @@ func (v *Receiver) store(file string, body io.Reader, most int64) error {
 	if err != nil {
 		return err
 	}
-	n, err := io.Copy(f, io.LimitReader(body, most+1))
+	from := &source{Reader: io.LimitReader(body, most+1)}
+	n, err := io.Copy(f, from)
 	switch {
-	case err != nil:
-		err = broken(err)
+	case from.failed != nil:
+		err = broken(from.failed)
+	case err != nil: // the disk is full
 	case n > most:
 		err = &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a file has at most %d bytes", most)}
 	}
@@ -305,4 +307,18 @@ func (u *upload) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	return u.from.Read(b)
+}
+
+// source notes why it could not be read: copying returns one error, of reading or of writing.
+type source struct {
+	io.Reader
+	failed error
+}
+
+func (s *source) Read(b []byte) (int, error) {
+	n, err := s.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.failed = err
+	}
+	return n, err
 }

@@ -167,7 +167,7 @@ func (f *folder) replace(file string, data []byte, lasting bool) error {
 	temporary := Temporary(strings.TrimSuffix(file, Suffix))
 	w, err := f.root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
-		return err
+		return nameless(err)
 	}
 	_, err = w.Write(data)
 	if lasting {
@@ -177,9 +177,23 @@ func (f *folder) replace(file string, data []byte, lasting bool) error {
 		err = f.root.Rename(temporary, file)
 	}
 	if err != nil {
-		return errors.Join(err, f.root.Remove(temporary))
+		return errors.Join(nameless(err), nameless(f.root.Remove(temporary)))
 	}
 	return nil
+}
+
+// nameless is an error without the name of the file that was being written, which is another one with each attempt: a failure that stays
+// is told once.
+func nameless(err error) error {
+	var renamed *os.LinkError
+	var at *fs.PathError
+	switch {
+	case errors.As(err, &renamed):
+		return fmt.Errorf("%s: %w", renamed.Op, renamed.Err)
+	case errors.As(err, &at):
+		return fmt.Errorf("%s: %w", at.Op, at.Err)
+	}
+	return err
 }
 
 // Certify writes the lists of one playlist, and says whether one is another than before.
@@ -208,7 +222,9 @@ func (p *Packager) Finish(ctx context.Context, plan *Plan) (changed bool, err er
 	lists, err := plan.Sign(ctx)
 	for _, one := range lists {
 		other, unwritten := p.write(one)
-		changed, err = changed || other, errors.Join(err, unwritten)
+		if changed, err = changed || other, errors.Join(err, unwritten); unwritten != nil {
+			plan.unwritten()
+		}
 	}
 	return changed, err
 }

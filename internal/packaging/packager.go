@@ -91,8 +91,9 @@ func (i *imports) note(file string, of playlist.Variables) {
 
 // memory is entries by name, of one key. It is replaced as a whole, never changed.
 type memory struct {
-	key     *ecdsa.PrivateKey
-	entries map[segment.Name]signed
+	key       *ecdsa.PrivateKey
+	entries   map[segment.Name]signed
+	unwritten bool // a list does not have them all
 }
 
 // signed is an entry, and when its file was modified.

@@ -238,7 +238,7 @@ func (one *sheet) leaveOut() {
 // remember spares the next plan of the playlist the signatures of what stays as it is.
 func (pl *Plan) remember() {
 	p := pl.packager
-	m := memory{p.Key, make(map[segment.Name]signed, pl.Segments())}
+	m := memory{key: p.Key, entries: make(map[segment.Name]signed, pl.Segments())}
 	for _, one := range pl.lists {
 		for i, s := range one.spans {
 			m.entries[s.name] = signed{one.entries[i], s.modified}
@@ -274,6 +274,25 @@ func (m memory) has(s span, c *certificate.Certificate) bool {
 	return bytes.Equal(m.entries[s.name].entry, c.Bytes())
 }
 
+// last is the certificate of a span that was signed, or found to hold, last; nil: there is none.
+func (m memory) last(s span) *certificate.Certificate {
+	c, err := certificate.ParseShort(m.entries[s.name].entry)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// unwritten notes that a list could not be written: what was signed is not to be read again for the next attempt.
+func (pl *Plan) unwritten() {
+	p := pl.packager
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.known[pl.File]
+	m.unwritten = true
+	p.known[pl.File] = m
+}
+
 // forget drops what is remembered of a playlist that is gone.
 func (p *Packager) forget(file string) {
 	p.mu.Lock()
@@ -295,14 +314,24 @@ func (pl *Plan) keep(old []byte, one *sheet) {
 	known, now := p.recall(pl.File), p.Now()
 	for i, s := range one.spans {
 		c := had[s.name]
-		if c != nil && c.Length == s.length && c.ObjectLength == s.object && known.since(s, c, now) && (known.has(s, c) || !c.IssuedAt.Before(p.since)) &&
-			c.NotAfter.Sub(now) > one.life/2 && p.genuine(c, s.name, known.entries, now) {
+		holds := known.holds(p, c, s, one.life, now)
+		if !holds && known.unwritten {
+			c = known.last(s)
+			holds = known.holds(p, c, s, one.life, now)
+		}
+		if holds {
 			one.entries[i] = c.Bytes()
 			pl.Kept++
 		} else {
 			pl.Bytes += s.length
 		}
 	}
+}
+
+// holds says whether a certificate of a span, nil for none, is taken over.
+func (m memory) holds(p *Packager, c *certificate.Certificate, s span, life time.Duration, now time.Time) bool {
+	return c != nil && c.Length == s.length && c.ObjectLength == s.object && m.since(s, c, now) && (m.has(s, c) || !c.IssuedAt.Before(p.since)) &&
+		c.NotAfter.Sub(now) > life/2 && p.genuine(c, s.name, m.entries, now)
 }
 
 // signAll fills the entries that are nil. A file that cannot be read, or changes meanwhile, leaves its own at that; the error is of the

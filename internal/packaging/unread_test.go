@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -66,5 +67,47 @@ func TestAPlaylistThatComesWithinTheResolutionOfTheFoldersTimeIsSigned(t *testin
 	}
 	if err := stop(); err != nil || len(reports) != 1 {
 		t.Fatalf("%v, %d reports", err, len(reports))
+	}
+}
+
+// TestAListThatCannotBeWrittenHasNoMediaReadAgain: the disk is full. Each look tries to write it, and the failure is told once.
+func TestAListThatCannotBeWrittenHasNoMediaReadAgain(t *testing.T) {
+	p := newPackager(t, nil)
+	p.film()
+	taken := filepath.Join(p.dir, "720p.m3u8"+Suffix)
+	if err := os.MkdirAll(filepath.Join(taken, "folder"), 0o755); err != nil { // no file takes the place of a folder that is not empty
+		t.Fatal(err)
+	}
+	reports := make(chan error, 100)
+	ticks, stop := watching(p.Packager, func(_ string, _ *Plan, err error) { reports <- err })
+	looks := func() {
+		for range 5 {
+			p.pass(everySlow)
+			ticks <- p.Now()
+		}
+	}
+	looks()
+	read := p.Read()
+	looks()
+	if read == 0 || p.Read() != read || len(reports) != 1 {
+		t.Errorf("%d bytes read at first, %d then; %d failures told", read, p.Read()-read, len(reports))
+	}
+	if err := <-reports; err == nil {
+		t.Error("the list was written")
+	}
+	p.put("seg-2.m4s", content(2*segment.PieceSize, 7), 0) // another file of the same length
+	looks()
+	if got := p.Read() - read; got != 2*segment.PieceSize {
+		t.Errorf("%d bytes read for a file that was replaced", got)
+	}
+	if err := os.RemoveAll(taken); err != nil {
+		t.Fatal(err)
+	}
+	looks()
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if list := p.list("720p.m3u8"); len(list) != 3 || p.Read() != read+2*segment.PieceSize {
+		t.Errorf("%d segments listed, %d bytes read once there was room", len(list), p.Read()-read)
 	}
 }
