@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
 	"strings"
@@ -138,14 +139,25 @@ func (v *Receiver) tell() {
 
 // await waits for media that a playlist names: until it is there where it is on its way, and otherwise for a moment, since ffmpeg pushes
 // the playlist and its last segment at the same time, over two connections. What does not come is waited for once: parts come faster than
-// the moment is over, and each playlist that names it would wait behind the one before.
-func (v *Receiver) await(playlist string, files []string) {
+// the moment is over, and each playlist that names it would wait behind the one before. A file that is there and comes anew is waited for
+// likewise, for the same moment at most: a packager that was started again pushes the names that it had before.
+func (v *Receiver) await(playlist string, plan *packaging.Plan) {
 	v.mu.Lock()
 	before, lacking := v.lacking[playlist], map[string]bool{}
+	coming := maps.Clone(v.coming)
 	v.mu.Unlock()
 	moment := time.NewTimer(overtaking)
 	defer moment.Stop()
-	for _, file := range files {
+	for file, ended := range coming {
+		if plan.Names(file) {
+			select {
+			case <-ended:
+			case <-moment.C:
+				moment.Reset(0) // for the others
+			}
+		}
+	}
+	for _, file := range plan.Missing {
 		for late := before[file]; !v.there(file); {
 			v.mu.Lock()
 			ended, news := v.coming[file], v.news
@@ -226,7 +238,7 @@ func (v *Receiver) publish(ctx context.Context, file string, body io.Reader) err
 		return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a playlist has at most %d bytes", playlist.MaxBytes)}
 	}
 	if plan, err := v.packager.PlanText(file, text); err == nil {
-		v.await(file, plan.Missing)
+		v.await(file, plan)
 	}
 	plan, _, err := v.packager.CertifyText(ctx, file, text)
 	if err := v.store(file, strings.NewReader(string(text)), playlist.MaxBytes); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -56,6 +57,13 @@ func (pl *Plan) Segments() (n int) {
 		n += len(one.spans)
 	}
 	return n
+}
+
+// Names says whether a file is there and the lists will have segments of it.
+func (pl *Plan) Names(file string) bool {
+	return slices.ContainsFunc(pl.lists, func(one *sheet) bool {
+		return slices.ContainsFunc(one.spans, func(s span) bool { return s.file == file })
+	})
 }
 
 // Plan reads a playlist or an MPD, a file below the folder, and the lists that it has. It fails with ErrMaster for a playlist that
