@@ -36,6 +36,9 @@ type issuer struct {
 	log       *slog.Logger
 	now       func() time.Time
 
+	rotating sync.Mutex // held while the key is replaced
+	failed   bool       // guarded by rotating: it could not be replaced
+
 	mu     sync.Mutex
 	signer *signer               // guarded by mu
 	ledger map[segment.ID]issued // guarded by mu
@@ -84,17 +87,28 @@ func (i *issuer) key() *signer {
 // signs says whether certificates of the seed's key hold.
 func (i *issuer) signs() bool { return !i.takedowns.withdrawsKey(i.key().id) }
 
-// rotate replaces a signing key that is revoked. What it signed is withdrawn already. A revocation does not lock the seed out: an
-// operator that trusts its machine no more takes it off the bus.
+// rotate replaces the signing key if it is revoked, and is not being replaced. What it signed is withdrawn already. A revocation does not
+// lock the seed out: an operator that trusts its machine no more takes it off the bus.
 func (i *issuer) rotate() (rotated bool) {
+	if !i.rotating.TryLock() {
+		return false
+	}
+	defer i.rotating.Unlock()
+	if i.signs() {
+		return false
+	}
 	fresh, err := makeSigner(i.dir)
 	if err == nil {
 		err = i.own(fresh)
 	}
 	if err != nil {
-		i.log.Error("this seed's signing key is revoked and no other could be made: it certifies nothing", "error", err)
+		if !i.failed {
+			i.log.Error("this seed's signing key is revoked and no other could be made: it certifies nothing, and goes on trying", "error", err)
+		}
+		i.failed = true
 		return false
 	}
+	i.failed = false
 	i.mu.Lock()
 	old := i.signer
 	i.signer = fresh

@@ -160,7 +160,7 @@ func (s *Service) revoke(list []signal.Revocation, switches []bus.Switch) {
 		return
 	}
 	s.supply.fetches.retry()
-	if !s.issuer.signs() && s.issuer.rotate() {
+	if s.issuer.rotate() {
 		s.beat(false)
 	}
 	s.links.withhold(s.supply.shelf.withdraw(s.takedowns.withdraws)...)

@@ -2,6 +2,7 @@ package seed_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,36 @@ func TestAStolenKeyThatIsPutBackIsReplaced(t *testing.T) {
 	again := newWorld(t, o, func(_ *site.Config, s *seed.Config) { s.DataDir = w.dir })
 	if id := certificate.KeyID(wait(t, again.keys, "a beat").VerifyKeys[0].KeyID); id == stolen {
 		t.Error("the seed signs with a revoked key")
+	}
+}
+
+// TestARevocationIsKeptOnceTheDiskHasRoom: it came while nothing could be written. Trackers say it again, and it is no news then.
+func TestARevocationIsKeptOnceTheDiskHasRoom(t *testing.T) {
+	o := newOrigin(t)
+	w := newWorld(t, o, nil)
+	keyOf := func(w *world) certificate.KeyID {
+		return certificate.KeyID(wait(t, w.keys, "a beat").VerifyKeys[0].KeyID)
+	}
+	stolen, away := keyOf(w), w.dir+".away"
+	if err := errors.Join(os.Rename(w.dir, away), os.WriteFile(w.dir, nil, 0o600)); err != nil { // no folder, so nothing can be written
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.revoke(signal.Revocation{KeyID: stolen[:]})
+	}
+	if err := errors.Join(os.Remove(w.dir), os.Rename(away, w.dir)); err != nil {
+		t.Fatal(err)
+	}
+	fresh := stolen
+	until(t, "another key is told", func() bool { fresh = keyOf(w); return fresh != stolen })
+	until(t, "the revocation is on disk", func() bool {
+		text, err := os.ReadFile(filepath.Join(w.dir, "revoked.jsonl"))
+		return err == nil && len(text) > 0
+	})
+	w.stop()
+	again := newWorld(t, o, func(_ *site.Config, s *seed.Config) { s.DataDir = w.dir })
+	if id := keyOf(again); id != fresh {
+		t.Errorf("key %s after the restart, not %s", id, fresh)
 	}
 }
 

@@ -186,6 +186,14 @@ func (s *Service) tick() {
 	now, m := s.cfg.Now(), s.cfg.Metrics
 	s.supply.fetches.expire()
 	s.takedowns.forget()
+	if s.takedowns.unkept.Load() || !s.issuer.signs() {
+		s.tasks.begin(func() { // what a full disk has prevented; beside the ticks, since a disk may hang
+			s.takedowns.keepAgain()
+			if s.issuer.rotate() {
+				s.beat(false)
+			}
+		})
+	}
 	s.trackers.expire(now)
 	titles, manifests := s.titles.forget(now)
 	m.Set(mTitles, float64(titles))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -32,7 +33,8 @@ type takedowns struct {
 	path    string
 	log     *slog.Logger
 	now     func() time.Time
-	keeping sync.Mutex // held while the file is written
+	keeping sync.Mutex  // held while the file is written
+	unkept  atomic.Bool // it could not be written
 
 	mu         sync.Mutex
 	revoked    *certificate.Revocations // guarded by mu
@@ -202,6 +204,22 @@ func (t *takedowns) messages() (out []*bus.RevokeMessage) {
 func (t *takedowns) keep() {
 	t.keeping.Lock()
 	defer t.keeping.Unlock()
+	t.write()
+}
+
+// keepAgain does so if it could not be done before, and is not being done.
+func (t *takedowns) keepAgain() {
+	if !t.keeping.TryLock() {
+		return
+	}
+	defer t.keeping.Unlock()
+	if t.unkept.Load() {
+		t.write()
+	}
+}
+
+// write is under keeping. A failure is told once.
+func (t *takedowns) write() {
 	var text bytes.Buffer
 	for _, m := range t.messages() {
 		b, err := bus.Encode(m)
@@ -211,7 +229,11 @@ func (t *takedowns) keep() {
 		}
 		text.Write(append(b, '\n'))
 	}
-	if err := writeAtomic(t.path, true, text.Bytes()); err != nil {
-		t.log.Error("revocations are not on disk: after a restart this seed may not know them", "error", err)
+	err := writeAtomic(t.path, true, text.Bytes())
+	switch failed := t.unkept.Swap(err != nil); {
+	case err != nil && !failed:
+		t.log.Error("revocations are not on disk: after a restart this seed may not know them; it goes on trying", "error", err)
+	case err == nil && failed:
+		t.log.Info("revocations are on disk now")
 	}
 }
