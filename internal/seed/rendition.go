@@ -18,9 +18,20 @@ const (
 	leastWait  = 5 * time.Second
 	// mostBehind is how many parts are certified that the origin publishes at once. Older ones come too late for viewers.
 	mostBehind = 4
-
-	partsOfSegment = 1 << 16 // more than any has, so that parts have an order
+	// leap is by how many segments the numbers may go on at once: a turn has 24 bits of them, and of two turns that are half of that apart
+	// the first one is taken for the later (spec/parts.md, "Terms").
+	leap = 1 << 23
 )
+
+// position is the number of a segment in its stream, and of a part in it.
+type position struct {
+	sequence int64
+	part     int
+}
+
+func (p position) before(o position) bool {
+	return p.sequence < o.sequence || p.sequence == o.sequence && p.part < o.part
+}
 
 // What came of a part that a followed playlist lists.
 const (
@@ -43,7 +54,7 @@ type rendition struct {
 	stream  *parts.Stream // guarded by sharing.mu
 
 	known  *playlist.Parts // as it was last loaded; nil: not yet
-	latest int64           // place in the stream of the latest part that was looked at
+	latest position        // of the latest part that was looked at
 	target time.Duration   // of a segment
 	hinted *ahead          // the next part, asked for before it is listed; nil: it is not
 }
@@ -168,7 +179,7 @@ func (r *rendition) load(waits bool) error {
 	if list == nil || list.Parts == nil || !list.Live {
 		return fmt.Errorf("the playlist lists no parts any more")
 	}
-	if p := list.Parts; r.known != nil && p.NextSequence*partsOfSegment < r.latest-partsOfSegment {
+	if p := list.Parts; r.known != nil && ((position{p.NextSequence + 1, 0}).before(r.latest) || p.NextSequence-r.known.NextSequence >= leap) {
 		r.sharing.restart(r)
 		return errors.New("the playlist has begun anew")
 	}
@@ -184,10 +195,12 @@ func (r *rendition) take(first bool) {
 	var fresh []playlist.PartEntry
 	latest := r.latest
 	for _, p := range r.known.Listed {
-		place := p.Sequence*partsOfSegment + int64(p.Part)
-		if first || place > r.latest {
-			latest = max(latest, place)
+		at := position{p.Sequence, p.Part}
+		if first || r.latest.before(at) {
 			fresh = append(fresh, p)
+		}
+		if latest.before(at) {
+			latest = at
 		}
 	}
 	r.latest = latest

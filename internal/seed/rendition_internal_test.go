@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/sleep"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -116,6 +118,60 @@ func TestAnObjectIsNotAskedForAsItsFirstRange(t *testing.T) {
 				t.Errorf("asked for: %v, want %v", r.hinted != nil, c.want)
 			}
 		})
+	}
+}
+
+// TestAStreamWhoseNumbersLeapIsFollowedAnew: its packager has started again, and numbers segments by the clock. The turns of its parts
+// seem to be of before, so none of them would be told.
+func TestAStreamWhoseNumbersLeapIsFollowedAnew(t *testing.T) {
+	for more, anew := range map[int]bool{1: false, leap - 1: false, leap: true, 1_790_000_000: true} {
+		d, o := newDesk(t, 1<<20), &numbered{}
+		d.title.site.origin = o
+		d.title.name(0, nil) // parts are counted, and not certified
+		d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, silent, func() time.Time { return *d.now })
+		s, id := newSharing(d.all.streams, d.title), segment.ID{1}
+		s.linked(d.viewerLink)
+		s.node.Heard(0, d.from.session, peer.Follow{Stream: id, On: true})
+		r := newRendition(s, id, "/film/live.m3u8", party{})
+		r.stream = s.node.Follow(0, id, parts.Settings{Part: 500_000})
+		s.followed[id] = r
+		told := func(sequence int) bool {
+			turn, _ := parts.Turn(int64(sequence), 0)
+			r.stream.Listed(0, turn, segment.ID{2, byte(sequence)}, 1000)
+			return r.stream.Length(turn) > 0
+		}
+		o.begin(10)
+		if err := r.load(false); err != nil || !told(11) {
+			t.Fatalf("at first: %v", err)
+		}
+		o.begin(10 + more)
+		if err := r.load(false); (err != nil) != anew || (s.followed[id] == nil) != anew {
+			t.Errorf("%d segments further: followed anew %v, %v", more, s.followed[id] == nil, err)
+		} else if err == nil && !told(11+more) {
+			t.Errorf("%d segments further no part is told", more)
+		}
+		r.cancel()
+	}
+}
+
+// TestPartsHaveAnOrderWhateverTheirNumbers: some packagers number segments by the clock, in microseconds.
+func TestPartsHaveAnOrderWhateverTheirNumbers(t *testing.T) {
+	part := func(sequence int64, n int) playlist.PartEntry { return playlist.PartEntry{Sequence: sequence, Part: n} }
+	for _, first := range []int64{0, 1<<47 - 1, 1<<48 - 1, 1<<53 - 1} {
+		d, counts := newDesk(t, 1<<20), &testkit.Recorder{}
+		d.title.name(0, nil) // parts are counted, and not certified
+		d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, counts, silent, func() time.Time { return *d.now })
+		r := newRendition(newSharing(d.all.streams, d.title), segment.ID{1}, "/film/live.m3u8", party{})
+		r.known = &playlist.Parts{Listed: []playlist.PartEntry{part(first, 0)}}
+		r.take(true)
+		r.known.Listed = append(r.known.Listed, part(first, 1), part(first+1, 0))
+		for range 2 {
+			r.take(false)
+		}
+		if got := counts.Value(mParts, "demo", partIdle); got != 2 {
+			t.Errorf("segment %d: %v parts are new, want 2", first, got)
+		}
+		r.cancel()
 	}
 }
 
