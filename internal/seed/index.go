@@ -36,6 +36,7 @@ type index struct {
 	ctx      context.Context // ends when the index is dropped
 	cancel   context.CancelFunc
 	kick     chan struct{} // a segment was asked for that is not listed
+	fetching chan struct{} // bounds how many segments the origin is asked for at a time
 }
 
 // unpaidError is a playlist that was not loaded because the parties that want it have no budget left for it.
@@ -46,7 +47,7 @@ func (e *unpaidError) Error() string { return "the budget of playlist loads is s
 func newIndex(ctx context.Context, c *catalog, site *siteState, manifest string) *index {
 	ix := &index{
 		listings: newListings(site.name), rounds: newRounds(manifest), signed: signedLists{of: map[string]*signedList{}},
-		catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1),
+		catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1), fetching: make(chan struct{}, maxFetching),
 	}
 	ix.key = site.rules.KeyOfPath
 	ix.ctx, ix.cancel = context.WithCancel(ctx)

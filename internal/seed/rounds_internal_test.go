@@ -14,6 +14,7 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/sleep"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 const stationTarget = 2 * time.Second
@@ -243,6 +244,36 @@ func TestATitleThatHangsTakesHalfOfThePlaces(t *testing.T) {
 		if ix := o.want("/news"); ix.lookup(o.id("/news", 63, o.newest())) == nil {
 			t.Error("another title is not read")
 		}
+	})
+}
+
+// TestSegmentsThatHangLeavePlacesToOtherTitles: an origin that makes the segments of a film as they are asked for is slow with one that is
+// seldom watched. One viewer may ask for many of them.
+func TestSegmentsThatHangLeavePlacesToOtherTitles(t *testing.T) {
+	inStations(t, 1, "", func(t *testing.T, o *stations) {
+		o.hang(func(path string) bool { return strings.HasPrefix(path, "/film/") && strings.HasSuffix(path, ".ts") })
+		o.want("/film")
+		film, news := newTitle(o.catalog, o.site, signal.ID{1}, "/film/master.m3u8"), newTitle(o.catalog, o.site, signal.ID{2}, "/news/master.m3u8")
+		ctx, cancel := context.WithTimeout(t.Context(), fetchTimeout)
+		defer cancel()
+		var hanging sync.WaitGroup
+		for n := range 2 * originConns {
+			hanging.Go(func() {
+				if _, err := film.fetch(ctx, Fetch{Path: fmt.Sprintf("/film/0-%d.ts", n)}); outcomeOf(err) != OutcomeTimeout {
+					t.Errorf("segment %d: %v", n, err)
+				}
+			})
+		}
+		synctest.Wait()
+		began := time.Now()
+		if ix := o.want("/news"); ix.lookup(o.id("/news", 0, o.newest())) == nil {
+			t.Error("another title is not read")
+		}
+		if _, err := news.fetch(ctx, Fetch{Path: "/news/0-1.ts"}); err != nil || time.Since(began) > 0 {
+			t.Errorf("a segment of another title after %v: %v", time.Since(began), err)
+		}
+		cancel()
+		hanging.Wait()
 	})
 }
 

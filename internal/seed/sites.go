@@ -12,6 +12,8 @@ import (
 
 const (
 	originConns = 16 // concurrent requests to one site's origin
+	// maxFetching is how many of them are for segments of one manifest: where those hang, other titles have the others, and playlists.
+	maxFetching = originConns / 2
 	// maxReading is how many playlists and lists of a site are in memory as bytes: they are fetched sooner than they are parsed.
 	maxReading = 8
 	// maxSlow is how many of these places what timed out when it was last loaded may have: it has its place until it times out again.

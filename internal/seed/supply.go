@@ -243,7 +243,7 @@ func (s *supply) askOrigin(ctx context.Context, r request, old *held, under stan
 // fetchAgain fetches, and again what is of a live stream and not there yet.
 func (s *supply) fetchAgain(ctx context.Context, r request, f Fetch) (*Fetched, error) {
 	for pause := freshPause; ; pause *= 2 {
-		got, err := r.title.site.fetch(ctx, f)
+		got, err := r.title.fetch(ctx, f)
 		var failed *FetchError
 		if !r.ref.live || pause > freshLast || !errors.As(err, &failed) || failed.Outcome != OutcomeNotFound || !s.budgets.mayFetch(r.payer) {
 			return got, err

@@ -123,6 +123,19 @@ func (t *title) tooLarge(r *ref, object int64) {
 	}
 }
 
+// fetch asks the origin for a segment, of a manifest for a few at a time.
+func (t *title) fetch(ctx context.Context, f Fetch) (*Fetched, error) {
+	if ix := t.index(); ix != nil {
+		select {
+		case ix.fetching <- struct{}{}:
+			defer func() { <-ix.fetching }()
+		case <-ctx.Done():
+			return nil, &FetchError{Outcome: OutcomeTimeout, Path: f.Path, Cause: ctx.Err()}
+		}
+	}
+	return t.site.fetch(ctx, f)
+}
+
 // highest is the bitrate of the best rendition, bits/s; 0 unknown.
 func (t *title) highest() int64 {
 	if ix := t.index(); ix != nil {
