@@ -200,6 +200,17 @@ func (i *issuer) record(id segment.ID, c certificate.Certificate, content [32]by
 	return true
 }
 
+// learn notes the certificate of what is held, if there is none: a run before has issued it, and it still holds.
+func (i *issuer) learn(h *held) {
+	c := *h.cert
+	c.Digests = nil
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, known := i.ledger[h.id]; !known && len(i.ledger) < maxLedger {
+		i.ledger[h.id] = issued{c, h.sum}
+	}
+}
+
 // disown forgets a certificate that no viewer has seen.
 func (i *issuer) disown(id segment.ID) {
 	i.mu.Lock()

@@ -84,6 +84,34 @@ func TestChangedObjectIsWithheldUntilTheOldCertificateEnds(t *testing.T) {
 	})
 }
 
+// TestARestartedSeedContradictsNoCertificateOfBefore: that one is on its disk, and with viewers.
+func TestARestartedSeedContradictsNoCertificateOfBefore(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	clock := &jump{}
+	before := newWorld(t, o, clock.config)
+	const name = "/film/low/0.m4s"
+	old, _ := before.connect(1, 1).certificate(name)
+	before.stop()
+	o.put(path(name), noise(123_456))
+	clock.forward(5 * time.Hour)
+	w := newWorld(t, o, func(s *site.Config, c *seed.Config) {
+		clock.config(s, c)
+		c.DataDir = before.dir
+	})
+	v := w.connect(2, 1)
+	until(t, "the name is the origin's alone", func() bool {
+		c, none := v.certificate(name)
+		if c != nil && !c.SameContent(old) {
+			t.Fatal("two certificates of one name hold, with other bytes")
+		}
+		return c == nil && none.Reason == peer.NoneWithdrawn
+	})
+	if got := w.metrics.Value(seed.Metrics()[contradictions(t)], "demo"); got != 1 {
+		t.Errorf("%v contradictions are counted", got)
+	}
+}
+
 // contradictions is the place of their metric.
 func contradictions(t *testing.T) int {
 	t.Helper()

@@ -126,6 +126,9 @@ func (s *supply) fetch(r request, old *held, forSibling bool) (*fetch, result) {
 		if h := s.newer(r.ref.id, old); h != nil {
 			return result{held: h}, 0
 		}
+		if old != nil && s.issuer.good(old.cert) {
+			s.issuer.learn(old)
+		}
 		if got, keep, ok := s.fromFleet(fleet, r, old); ok {
 			return got, keep
 		}
