@@ -53,6 +53,7 @@ func refuse(c Code, format string, args ...any) *Error {
 type Manifest struct {
 	Live            bool // more may come
 	Representations []*Representation
+	Refused         *Error // of periods and adaptation sets that are at another URL; nil: there are none
 }
 
 // Representation is one rendition of picture or sound. Those of several periods with the same ID are one.
@@ -92,6 +93,9 @@ func Read(data []byte, at *url.URL, now time.Time) (*Manifest, error) {
 	r := &reader{now: now, live: d.Type == "dynamic", byID: map[string]*Representation{}, out: &Manifest{Live: d.Type == "dynamic"}}
 	if err := r.document(d, base{url: at}); err != nil {
 		return nil, err
+	}
+	if len(r.out.Representations) == 0 && r.out.Refused != nil {
+		return nil, r.out.Refused
 	}
 	return r.out, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -57,6 +58,9 @@ type stretch struct {
 	early           bool // of a live one, it is announced: when it starts is not said yet
 }
 
+// resolveToZero stands for the URL of what is not there any more.
+const resolveToZero = "urn:mpeg:dash:resolve-to-zero:2013"
+
 func (r *reader) document(d *document, at base) error {
 	if r.live {
 		var err error
@@ -71,6 +75,7 @@ func (r *reader) document(d *document, at base) error {
 	if err != nil {
 		return err
 	}
+	d.Periods = slices.DeleteFunc(d.Periods, func(p period) bool { return p.Href == resolveToZero })
 	stretches, err := stretches(d, r.live)
 	if err != nil {
 		return err
@@ -127,7 +132,8 @@ func stretches(d *document, live bool) ([]stretch, error) {
 
 func (r *reader) period(p *period, at base, s stretch) error {
 	if p.Href != "" {
-		return refuse(Remote, "a period is at another URL")
+		r.out.Refused = refuse(Remote, "a period is at another URL")
+		return nil
 	}
 	at, err := at.below(p.BaseURL)
 	if err != nil {
@@ -136,7 +142,10 @@ func (r *reader) period(p *period, at base, s stretch) error {
 	for i := range p.Sets {
 		one := &p.Sets[i]
 		if one.Href != "" {
-			return refuse(Remote, "an adaptation set is at another URL")
+			if one.Href != resolveToZero {
+				r.out.Refused = refuse(Remote, "an adaptation set is at another URL")
+			}
+			continue
 		}
 		within, err := at.below(one.BaseURL)
 		if err != nil {

@@ -34,6 +34,9 @@ func (r resolver) mpd(path string, data []byte, now time.Time) (*Renditions, err
 	}
 	out := &Renditions{}
 	var refused []error
+	if m.Refused != nil {
+		refused = append(refused, m.Refused)
+	}
 	highest := map[string]int64{}
 	for _, one := range m.Representations {
 		rep := &Representation{ID: one.ID, Name: mpd.Name(path, one.ID), Listed: Listed{Live: m.Live, Target: one.Target}}
