@@ -186,6 +186,23 @@ describe('a player', () => {
     expect(opened[0]!.request).toBeUndefined();
   });
 
+  test("is not counted the origin's errors, nor a segment that breaks off: it asks for those again", () => {
+    const { player, opened, attach } = setUp();
+    attach();
+    const { XHRLoader, FetchLoader } = player.loaders as Record<string, FakeLoader>;
+    opened[0]!.active = false;
+    player.ask();
+    XHRLoader!.answer(404, 60);
+    player.ask();
+    XHRLoader!.request.customData.onloadend!();
+    // It has the status before the bytes.
+    player.ask({}, 'FetchLoader');
+    FetchLoader!.request.customData.onprogress!({ loaded: 40, total: 60, lengthComputable: true, noTrace: true });
+    FetchLoader!.response.status = 200;
+    FetchLoader!.request.customData.onloadend!();
+    expect(opened[0]!.bypassed).toBeUndefined();
+  });
+
   test('gets thumbnails by ranges and callbacks of events, which it asks a loader for itself, as that has them', () => {
     const { player, opened, caught, attach } = setUp();
     attach();

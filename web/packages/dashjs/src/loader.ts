@@ -64,6 +64,10 @@ export function requestFor(
   return shared;
 }
 
+/** Whether a request has brought what it asked for, and not an error or a part of it. */
+const came = (response: CommonResponse): response is CommonResponse & { status: number; data: ArrayBuffer } =>
+  response.status! >= 200 && response.status! <= 299 && !!response.data;
+
 /** How long a pause of what comes may be; 0: as long as it likes. */
 const pauseMs = (player: PlayerLike) => player.getSettings().streaming.fragmentRequestProgressTimeout ?? 0;
 
@@ -98,8 +102,8 @@ function fetchOrigin(
       },
       onloadend() {
         clock.clearTimer(timer);
-        const { status = 0, url = request.url, headers = {}, data } = response;
-        if (status < 200 || status > 299 || !data) return reject(response);
+        if (!came(response)) return reject(response);
+        const { status, url = request.url, headers = {}, data } = response;
         const transferMs = timing.ms(data.byteLength);
         const unshared = /(^|,)\s*no-store\s*(,|=|$)/i.test(headers['cache-control'] ?? '');
         resolve({ data, status, url, transferMs, unshared, response });
@@ -241,7 +245,7 @@ function share(
 const segment = /Segment$/;
 const typeOf = ({ customData }: CommonRequest) => customData.request?.type ?? '';
 
-/** Has what the player fetches itself counted. */
+/** Has what the player fetches itself counted, but for errors, which it asks for again. */
 function counted({ clock, playback }: LoaderContext, load: Load): Load {
   return (request, response) => {
     const { customData } = request;
@@ -254,7 +258,7 @@ function counted({ clock, playback }: LoaderContext, load: Load): Load {
       onprogress?.(event);
     };
     customData.onloadend = (...event) => {
-      if (segment.test(typeOf(request))) playback()?.bypass(bytes, timing.ms(bytes));
+      if (came(response) && segment.test(typeOf(request))) playback()?.bypass(bytes, timing.ms(bytes));
       onloadend?.(...event);
     };
     return load(request, response);

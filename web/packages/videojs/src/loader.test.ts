@@ -290,12 +290,16 @@ test('a playback that is off, or a defect, leaves the request to the player', as
   OriginXhr.made[0]!.answer(10);
   expect(playback.request).toBeUndefined();
   expect(playback.bypassed).toEqual([10, 0]);
+  // What the origin answers with an error VHS asks for again.
+  load();
+  OriginXhr.made[1]!.answer(20, 404);
+  expect([playback.bypassed, ended.length]).toEqual([[10, 0], 2]);
   playback.active = true;
   playback.load = () => {
     throw new Error('a defect');
   };
   load();
   expect(caught).toHaveBeenCalledWith('loader', expect.any(Error));
-  OriginXhr.made[1]!.answer(10);
-  expect(ended).toHaveLength(2);
+  OriginXhr.made[2]!.answer(10);
+  expect(ended).toHaveLength(3);
 });

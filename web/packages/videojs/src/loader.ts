@@ -63,6 +63,10 @@ export function requestFor(
   };
 }
 
+/** Whether VHS takes an answer for a segment. */
+const came = (error: Error | null, { statusCode }: XhrResponse, data: unknown): data is ArrayBuffer =>
+  !error && /^20[06]$/.test(String(statusCode)) && data instanceof ArrayBuffer;
+
 /** A fetcher for the core, by what VHS would send with, how long its last fetch took, and what it answered for all of the segment. */
 function createOrigin(send: Xhr, clock: Clock, options: XhrOptions) {
   const last: { ms: number; response?: XhrResponse } = { ms: 0 };
@@ -73,13 +77,12 @@ function createOrigin(send: Xhr, clock: Clock, options: XhrOptions) {
       const timing = createTiming(clock);
       const headers = { ...options.headers, ...(part && { Range: `bytes=${part.first}-${part.last}` }) };
       const request = send({ ...options, headers }, (...told) => {
-        const [error, { statusCode, headers: received = {} }] = told;
+        const [error, response] = told;
+        const { statusCode, headers: received = {} } = response;
         const data = request.response;
-        if (error || !/^20[06]$/.test(String(statusCode)) || !(data instanceof ArrayBuffer)) {
-          return reject({ told, request } satisfies OriginFailure);
-        }
+        if (!came(error, response, data)) return reject({ told, request } satisfies OriginFailure);
         last.ms = clock.now() - startedAt;
-        if (!part) [, last.response] = told;
+        if (!part) last.response = response;
         resolve({
           data,
           status: statusCode,
@@ -179,14 +182,12 @@ export function createXhr(videojs: VideojsLike, previous: VhsXhr, clock: Clock, 
   });
 }
 
-/** What the player fetches itself, for the statistics. */
+/** What the player fetches itself, for the statistics: an error is asked for again. */
 function pass(send: Xhr, clock: Clock, playback: Playback, options: XhrOptions, callback: XhrCallback): XhrRequest {
   const timing = createTiming(clock);
   const request = send(options, (error, response, body) => {
     const { response: data } = request;
-    if (!error && data instanceof ArrayBuffer) {
-      playback.bypass(data.byteLength, timing.ms(data.byteLength));
-    }
+    if (came(error, response, data)) playback.bypass(data.byteLength, timing.ms(data.byteLength));
     callback(error, response, body);
   });
   request.addEventListener('progress', ({ loaded }) => timing.saw(loaded));
