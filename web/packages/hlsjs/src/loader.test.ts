@@ -285,6 +285,18 @@ describe('the fragment loader', () => {
     expect(playback.aborts).toBe(1);
   });
 
+  test('an origin that is asked after a wait for peers has the time that it has without them, not more', async () => {
+    const { load, playback, callbacks, clock } = setUp();
+    load();
+    await clock.advance(15_000);
+    playback.fromOrigin();
+    await clock.advance(19_900);
+    expect(callbacks.onTimeout).not.toHaveBeenCalled();
+    await clock.advance(100);
+    expect(callbacks.onTimeout).toHaveBeenCalledOnce();
+    expect(playback.aborts).toBe(1);
+  });
+
   test('leaves bandwidth tests, subtitles and everything without peer delivery to the player', async () => {
     for (const more of [{ bitrateTest: true }, { type: 'subtitle' }, undefined]) {
       PreviousLoader.made = [];

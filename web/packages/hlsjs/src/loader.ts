@@ -232,9 +232,19 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
     };
 
     const begin = (playback: Playback, context: FragmentContext, config: LoaderConfiguration) => {
+      let asked = false;
+      const limit = config.loadPolicy?.maxLoadTimeMs ?? config.timeout ?? 0;
+      /** The origin loader keeps its own times; this bounds the whole. An origin that is asked after a wait for peers has all of it. */
+      const within = () => {
+        clock.clearTimer(timer);
+        if (limit > 0 && limit < Number.POSITIVE_INFINITY)
+          timer = clock.setTimer(() => cancel()?.onTimeout(stats, context, null), limit);
+      };
       const request = requestFor(context, attached, async (signal, onProgress, part) => {
         const origin = new Previous(hlsConfig);
         if (!part) originStats = origin.stats;
+        if (waiting && !asked) within();
+        asked = true;
         const range = part && { rangeStart: part.first, rangeEnd: part.last + 1 };
         const result = await fetchOrigin(origin, stats, clock, context, config, signal, onProgress, range);
         details = result.details;
@@ -252,11 +262,7 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
         if (loaded > stats.loaded) Object.assign(stats, { loaded, total });
       });
       handle.result.then((result) => succeed(playback, result), fail);
-      const limit = config.loadPolicy?.maxLoadTimeMs ?? config.timeout ?? 0;
-      if (limit > 0 && limit < Number.POSITIVE_INFINITY) {
-        // The origin loader keeps its own times; this bounds the whole, waiting for peers included.
-        timer = clock.setTimer(() => cancel()?.onTimeout(stats, context, null), limit);
-      }
+      within();
     };
 
     return {

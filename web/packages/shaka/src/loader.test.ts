@@ -276,6 +276,23 @@ describe('the times that Shaka keeps', () => {
     await ended;
   });
 
+  test('of an origin that is asked after a wait for peers, as much as without them', async () => {
+    const { load, asked, playback, origin, clock } = await setUp({ timeout: 30_000 });
+    const { next } = origin.hold();
+    const { promise } = load();
+    const ended = expect(promise).rejects.toMatchObject({ code: 1003 });
+    await asked();
+    await clock.advance(20_000);
+    playback.fromOrigin();
+    await next;
+    await clock.advance(29_999);
+    expect(playback.aborts).toBe(0);
+    await clock.advance(1);
+    expect(playback.aborts).toBe(1);
+    playback.reject(new Error('aborted'));
+    await ended;
+  });
+
   test('to the first bytes of the origin, and between two', async () => {
     for (const stalls of [false, true]) {
       const { load, asked, playback, origin, clock } = await setUp({ connectionTimeout: 10_000, stallTimeout: 5_000 });

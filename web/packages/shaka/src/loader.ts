@@ -146,7 +146,17 @@ function share(
   // A film is appended as what it is in the end: by whole segments.
   const flow = film || !streamDataCallback ? undefined : createFlow(streamDataCallback);
   const origin = createOrigin(shaka, clock, () => film && playback.alone, args, flow);
-  const wanted = requestFor(asked, playback.manifest, uri, request, origin.fetch);
+  const { timeout } = request.retryParameters;
+  let timer = 0;
+  /** The origin's fetch keeps its own times. This bounds the whole: an origin that is asked after a wait for peers has all of it. */
+  const within = () => {
+    clock.clearTimer(timer);
+    if (timeout) timer = clock.setTimer(() => end('TIMEOUT'), timeout);
+  };
+  const wanted = requestFor(asked, playback.manifest, uri, request, (...how) => {
+    within();
+    return origin.fetch(...how);
+  });
   if (!wanted) return undefined;
   const { Range, ...headers } = request.headers;
   wanted.beside = (url, ...how) =>
@@ -158,9 +168,7 @@ function share(
     code = why;
     loading.abort();
   };
-  // The origin's fetch keeps its own times; this bounds the whole, waiting for peers included.
-  const { timeout } = request.retryParameters;
-  const timer = timeout ? clock.setTimer(() => end('TIMEOUT'), timeout) : 0;
+  within();
   const ended = () => {
     clock.clearTimer(timer);
     moved(-1);
