@@ -146,8 +146,6 @@ describe('the fragment loader', () => {
     const { load, playback, callbacks, stats, own, clock } = setUp();
     load();
     clock.time += 900;
-    playback.progress(50_000, 100_000);
-    expect(stats).toMatchObject({ loaded: 50_000, total: 100_000, loading: { start: 10_000, first: 10_900 } });
     playback.bps = 8_000_000;
     const data = new ArrayBuffer(100_000);
     playback.resolve({ data, source: 'peer', bytes: { origin: 0, seed: 0, peer: 100_000 } });
@@ -162,10 +160,24 @@ describe('the fragment loader', () => {
   test('of origin and peers at the same time, the one ahead tells how far the segment is', () => {
     const { load, playback, stats } = setUp();
     load();
+    playback.fromOrigin();
     playback.progress(40_000, 100_000);
     playback.progress(65_536, 100_000);
     playback.progress(50_000, 100_000);
     expect(stats).toMatchObject({ loaded: 65_536, total: 100_000 });
+  });
+
+  test('a wait for peers, and how slow they are, is nothing that hls.js gives a fragment up for', () => {
+    const { load, playback, stats, clock } = setUp();
+    load();
+    clock.time += 900;
+    playback.progress(16_384, 100_000);
+    expect(stats).toMatchObject({ loaded: 0, loading: { start: 10_000, first: 0 } });
+    clock.time += 3_000;
+    playback.fromOrigin();
+    clock.time += 100;
+    playback.progress(40_000, 100_000);
+    expect(stats).toMatchObject({ loaded: 40_000, total: 100_000, loading: { start: 13_900, first: 14_000 } });
   });
 
   test('an origin’s segment beside which peers sent is told as the line’s capacity, not as its own timing', async () => {
@@ -182,8 +194,14 @@ describe('the fragment loader', () => {
 
   test('without an estimate a peer’s segment is no sample', () => {
     const stats = newStats();
-    reportCapacity(stats, 10, 500);
-    expect(stats).toMatchObject({ aborted: true, loaded: 10, total: 10 });
+    reportCapacity(stats, 10, 500, undefined, 50);
+    // hls.js takes the time to the first byte of it all the same.
+    expect(stats).toMatchObject({
+      aborted: true,
+      loaded: 10,
+      total: 10,
+      loading: { start: 450, first: 500, end: 500 },
+    });
   });
 
   test('fetches from the origin by the loader that was there, and reports its timing', async () => {

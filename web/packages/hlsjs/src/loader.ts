@@ -160,14 +160,10 @@ export function requestFor(
  */
 export function reportCapacity(stats: LoaderStats, bytes: number, now: number, bps?: number, ttfbMs?: number): void {
   stats.loaded = stats.total = bytes;
+  stats.aborted = !bps;
   stats.loading.end = now;
-  if (bps) {
-    stats.loading.first = now - (bytes * 8000) / bps;
-    stats.loading.start = stats.loading.first - (ttfbMs || 0);
-  } else {
-    stats.loading.first ||= now;
-    stats.aborted = true;
-  }
+  stats.loading.first = now - (bps ? (bytes * 8000) / bps : 0);
+  stats.loading.start = stats.loading.first - (ttfbMs || 0);
 }
 
 /** Wraps the loader class that was in use. */
@@ -233,17 +229,18 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
 
     const begin = (playback: Playback, context: FragmentContext, config: LoaderConfiguration) => {
       let asked = false;
-      const limit = config.loadPolicy?.maxLoadTimeMs ?? config.timeout ?? 0;
+      const limit = config.loadPolicy?.maxLoadTimeMs ?? config.timeout;
       /** The origin loader keeps its own times; this bounds the whole. An origin that is asked after a wait for peers has all of it. */
-      const within = () => {
+      const start = () => {
         clock.clearTimer(timer);
-        if (limit > 0 && limit < Number.POSITIVE_INFINITY)
-          timer = clock.setTimer(() => cancel()?.onTimeout(stats, context, null), limit);
+        stats.loading.start = clock.now();
+        if (limit! < Number.POSITIVE_INFINITY)
+          timer = clock.setTimer(() => cancel()?.onTimeout(stats, context, null), limit!);
       };
       const request = requestFor(context, attached, async (signal, onProgress, part) => {
         const origin = new Previous(hlsConfig);
         if (!part) originStats = origin.stats;
-        if (waiting && !asked) within();
+        if (waiting && !asked) start();
         asked = true;
         const range = part && { rangeStart: part.first, rangeEnd: part.last + 1 };
         const result = await fetchOrigin(origin, stats, clock, context, config, signal, onProgress, range);
@@ -253,16 +250,15 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
       request.beside = (url, ...how) =>
         fetchOrigin(new Previous(hlsConfig), stats, clock, context, config, ...how, { url, rangeEnd: 0 });
       own = context;
-      stats.loading.start = clock.now();
+      start();
       handle = playback.load(request, (loaded, total) => {
-        // Live figures: hls.js abandons a fragment that comes too slowly by these.
-        if (!waiting) return;
-        if (loaded > 0) stats.loading.first ||= clock.now();
-        // Origin and peers may both be at it, each with a count of its own: the one ahead says how far the segment is.
-        if (loaded > stats.loaded) Object.assign(stats, { loaded, total });
+        // Live figures: hls.js abandons a fragment that comes too slowly by these. Until the origin is asked it waits for peers, which says
+        // nothing of the line. Then both may be at it, each with a count of its own: the one ahead says how far the segment is.
+        if (!waiting || !asked || loaded <= stats.loaded) return;
+        stats.loading.first ||= clock.now();
+        Object.assign(stats, { loaded, total });
       });
       handle.result.then((result) => succeed(playback, result), fail);
-      within();
     };
 
     return {

@@ -137,14 +137,13 @@ test('what peers send is a sample of what the line can carry', async () => {
   const { vhs, playback, ownSamples, ended, load } = setUp();
   const { request, events } = load();
   expect(ownSamples).not.toHaveBeenCalled();
-  playback.progress(50, 100);
   playback.bps = 8_000_000;
   const data = new ArrayBuffer(100);
   playback.resolve({ data, source: 'peer', bytes: bytes(0, 100) });
   await settle();
   expect(request).toMatchObject({ response: data, status: 200, bandwidth: 8_000_000, responseType: 'arraybuffer' });
   expect(ownSamples).toHaveBeenCalled();
-  expect(events).toEqual(['progress', 'callback', 'loadend']);
+  expect(events).toEqual(['callback', 'loadend']);
   expect(ended).toMatchObject([{ error: null }]);
   playback.bps = undefined;
   const again = load();
@@ -169,6 +168,26 @@ test('what the origin sends is a sample by its own time, and asks with the heade
   expect(playback.origin).toMatchObject({ status: 200, url: 'https://edge/5.ts', transferMs: 100, unshared: true });
   expect(request.bandwidth).toBe(50_000);
   expect(ownSamples).not.toHaveBeenCalled();
+});
+
+test('a segment is given up neither for a wait nor for peers that are slow: VHS is told what comes from when the origin is asked', async () => {
+  const { clock, playback, load } = setUp();
+  const { request } = load();
+  const asked = request.requestTime!;
+  const start = clock.time;
+  const seen: number[] = [];
+  // As VHS makes it of the bytes and the date.
+  request.addEventListener('progress', ({ loaded, target }) => {
+    seen.push((loaded * 8_000) / (asked + clock.time - start - target.requestTime!));
+  });
+  clock.time += 3_000;
+  playback.progress(16_000, 800_000);
+  expect(seen).toEqual([]);
+  clock.time += 1_000;
+  playback.fromOrigin();
+  clock.time += 1_000;
+  OriginXhr.made[0]!.progress(500_000, 800_000);
+  expect(seen).toEqual([4_000_000]);
 });
 
 test('a part of a segment is asked for by a range', async () => {

@@ -124,13 +124,20 @@ function share(send: Xhr, clock: Clock, asked: Asked, options: XhrOptions, callb
     clock.clearTimer(timer);
     loading.abort();
   });
+  const since = clock.now();
+  let told = false;
   const wanted = requestFor(asked, (...how) => {
     within();
+    // VHS gives up what comes too slowly, by its bytes and the time since it asked. A wait for peers says nothing of the line.
+    if (!told) request.requestTime! += clock.now() - since;
+    told = true;
     return origin.fetch(...how);
   });
   const { Range, ...headers } = options.headers ?? {};
   wanted.beside = (uri, ...how) => createOrigin(send, clock, { ...options, uri, headers }).fetch(...how);
-  const loading = playback.load(wanted, request.progress);
+  const loading = playback.load(wanted, (...how) => {
+    if (told) request.progress(...how);
+  });
   within();
   loading.result.then(
     ({ data, bytes, crowded, status = 200 }) => {

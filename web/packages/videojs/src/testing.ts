@@ -77,6 +77,7 @@ export function sourceXhr(videojs: VideojsLike) {
       ended.push({ error: bad ? new Error(`XHR Failed: ${response.statusCode}`) : error, request });
       callback(error, response, body);
     });
+    request.requestTime = 1_800_000_000_000;
     const { abort } = request;
     request.abort = () => {
       request.aborted = true;

@@ -35,6 +35,8 @@ export interface XhrRequest {
   status: number;
   /** Bits per second; VHS measures where it is not set. */
   bandwidth?: number;
+  /** When VHS has asked, by the date, ms: it writes that as it has the request. */
+  requestTime?: number;
   abort(): void;
   addEventListener(type: string, listener: (event: ProgressLike) => void): void;
 }
