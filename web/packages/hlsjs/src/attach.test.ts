@@ -95,6 +95,24 @@ describe('attaching', () => {
     expect(early.config.fLoader).toBeUndefined();
   });
 
+  test('a class does not bring back a player that is destroyed, whose last events come afterwards', () => {
+    const { leeway, opened } = setUp();
+    const known = new Page();
+    const unknown = new Page();
+    unknown.loadSource('https://b/m.m3u8');
+    const undo = attachHlsClass(leeway, Page);
+    known.loadSource('https://a/m.m3u8');
+    for (const hls of [known, unknown]) {
+      // As hls.js does it.
+      hls.trigger('hlsDestroying');
+      hls.trigger('hlsMediaDetaching');
+      hls.trigger('hlsMediaDetached');
+      expect([hls.listening(), hls.config.fLoader]).toEqual([0, undefined]);
+    }
+    expect(opened.map(({ manifest, closed }) => [manifest, closed])).toEqual([['https://a/m.m3u8', true]]);
+    undo();
+  });
+
   test('a class does not bring its players of I-frames, which show thumbnails', () => {
     const { leeway, opened } = setUp();
     const name = 'loadMediaAt' satisfies keyof HlsIFramesOnly;

@@ -149,10 +149,13 @@ export function attachHlsClass(leeway: Leeway, hlsClass: HlsClass, options: Atta
         leeway.caught('hls.js attach', error);
       }
     }
-    const detach = event === destroying ? attached.get(this) : undefined;
+    const detach = attached.get(this);
     const result = trigger.call(this, event, data);
-    // Players that are gone are not kept for the sake of a later undo.
-    if (detach) detachers.delete(detach);
+    if (event === destroying) {
+      // Players that are gone are not kept for the sake of a later undo, nor attached anew: they lose their media after this event.
+      detachers.delete(detach!);
+      attached.set(this, detach!);
+    }
     return result;
   };
   prototype.trigger = wrapped;
