@@ -47,6 +47,17 @@ describe('attaching', () => {
     expect(first.ended).toEqual([]);
   });
 
+  test('a player that is reset plays its title no more', () => {
+    const { leeway, videojs, player, opened } = setUp();
+    attachVideojs(leeway, videojs, player);
+    player.src(manifest);
+    player.vhs = undefined;
+    player.say('playerreset');
+    expect(opened.map(({ closed }) => closed)).toEqual([true]);
+    player.src(manifest);
+    expect(opened.map(({ closed }) => closed)).toEqual([true, false]);
+  });
+
   test("VHS goes by the browser's estimate of the line until peers have sent a part of a segment, and afterwards again", async () => {
     const { leeway, clock, videojs, player, opened, ask } = setUp();
     const detach = attachVideojs(leeway, videojs, player);

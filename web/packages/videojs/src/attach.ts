@@ -160,6 +160,8 @@ function attachPlayer(leeway: Leeway, videojs: VideojsLike, player: PlayerLike, 
   const listeners: Record<string, () => void> = {
     // Behind VHS's request for the playlist: a title that is made and joined takes the page's thread. VHS asks for no segment before that.
     loadstart: look,
+    // It has no source any more.
+    playerreset: look,
     dispose: () => detach(),
   };
   for (const [event, f] of Object.entries(listeners)) {
