@@ -7,7 +7,7 @@ const name = 'leeway-line';
 /** Takes part in the count of this origin's tabs in the same browser; undefined where the browser does not count them. */
 export function tabsPort(): TabsPort | undefined {
   const { locks } = navigator;
-  if (!locks || typeof BroadcastChannel === 'undefined') return undefined;
+  if (!locks) return undefined;
   let channel: BroadcastChannel | undefined;
   let release = () => {};
 
@@ -38,7 +38,13 @@ export function tabsPort(): TabsPort | undefined {
       shut();
     },
   };
-  open();
+  try {
+    open();
+  } catch {
+    // Firefox gives none to pages that it gives no storage.
+    port.close();
+    return undefined;
+  }
   return port;
 }
 
