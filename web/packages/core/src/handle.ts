@@ -37,7 +37,11 @@ export function createHandle<T extends PlayedTitle>(o: HandleOptions<T>): Handle
   const title = (): T | undefined => {
     if (!closed && (!bound || bound.closed)) {
       bound = o.find();
-      bound?.handles.add(handle);
+      if (bound) {
+        bound.handles.add(handle);
+        // A page that is about to rest, since all others have paused, does not.
+        o.pausedChanged();
+      }
     }
     return bound;
   };
