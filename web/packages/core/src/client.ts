@@ -84,7 +84,7 @@ export interface ClientParts {
 
 const restMs = 60_000;
 const unreachableAfter = 3;
-const passing = /^(not-introduced|draining|overloaded|rate-limited)$/;
+const passing = /^(not-|draining|overloaded|rate-limited)/;
 
 export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
   const { environment, version } = parts;
@@ -176,7 +176,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     revoke: ({ revocations }) => amend({ revocations: [...welcome!.revocations, ...revocations] }, revocations),
     policy: amend,
     error({ code, message, hint }) {
-      // These pass by themselves: a peer has just left, or the tracker is about to close the socket.
+      // These pass by themselves: a peer or the title has just left, or the tracker is about to close the socket.
       if (passing.test(code)) return;
       say('tracker-error', `The tracker reports ${code}. ${message}`, hint);
     },

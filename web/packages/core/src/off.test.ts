@@ -237,6 +237,43 @@ describe('consent and stop', () => {
     leeway.stop();
   });
 
+  test('what a page says of a swarm comes within the tracker’s rate, and its leave last', async () => {
+    const { leeway, enter, joined, clock, tracker } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    await enter({ limits: { message_bytes: 65_536, swarms: 4, messages_per_second: 3, links: 32 } });
+    await joined();
+    await clock.advance(1_000);
+    for (let i = 0; i < 6; i++) leeway.open(manifest.replace('film', `film${i}`)).close();
+    tracker.last.say({ type: 'policy', policy: (welcome() as { policy: object }).policy });
+    await clock.advance(300);
+    const before = tracker.last.sent.length;
+    playback.close();
+    const said = () => tracker.last.sent.slice(before).map(({ type }) => type);
+    expect(said()).toEqual([]);
+    await clock.advance(8_000);
+    expect(said().filter((type) => /stats|update|leave/.test(String(type)))).toEqual(['update', 'stats', 'leave']);
+    leeway.stop();
+  });
+
+  test('what the tracker hears of a swarm that was just left is no notice', async () => {
+    const { leeway, enter, joined, codes, tracker } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    await enter();
+    await joined();
+    playback.close();
+    // Signals wait behind all other messages, and there were many.
+    tracker.last.say({
+      type: 'error',
+      code: 'not-joined',
+      message: 'The session is not in this swarm.',
+      hint: 'Join.',
+    });
+    expect(codes()).toEqual([]);
+    leeway.stop();
+  });
+
   test('a listener that throws is a notice, not an error of the page', async () => {
     const { leeway, enter, codes } = setUp();
     leeway.on('state', () => {

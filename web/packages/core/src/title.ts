@@ -60,7 +60,7 @@ export function createTitle(o: TitleOptions): Title {
     handles.forEach(collect);
     const swarm = member.swarm();
     if (swarm && session.state === 'ready') {
-      session.send({ type: 'stats', swarm, ...report.take(member.engine(), last) }, last);
+      session.send({ type: 'stats', swarm, ...report.take(member.engine(), last) });
     }
   };
 

@@ -89,8 +89,8 @@ export interface TrackerSession {
   forbid(why: string): void;
   /** Another socket, soon: this side has moved; or (`woke`) did not run, and what is lost about now is lost for that. */
   hurry(woke?: boolean): void;
-  /** Sends a message if the session is ready, within the tracker's rate; at once for the last words of a page. */
-  send(message: Outgoing, atOnce?: boolean): boolean;
+  /** Sends a message if the session is ready, within the tracker's rate. */
+  send(message: Outgoing): boolean;
   /** Joins a swarm. Rejects with a `Refusal`. */
   join(message: Omit<Join, 'type' | 'id'>): Promise<Joined>;
 }
@@ -250,11 +250,9 @@ export function createSession(o: SessionOptions): TrackerSession {
     if (!requests.settle(message.id, message)) handlers.error(message);
   };
 
-  const send = (message: Outgoing, atOnce = false) => {
+  const send = (message: Outgoing) => {
     if (state !== 'ready') return false;
-    const text = JSON.stringify(message);
-    if (atOnce) write(text);
-    else if (!outbox.put(text, message.type === 'signal')) counters.dropped++;
+    if (!outbox.put(JSON.stringify(message), message.type === 'signal')) counters.dropped++;
     return true;
   };
 

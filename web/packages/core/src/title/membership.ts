@@ -288,8 +288,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     events.emit('joined', { manifest, title: naming!.name, swarm: idToHex(answer.swarm), viewers, seeds });
   };
 
-  const leave = (atOnce?: boolean) => {
-    swarm.leave(atOnce);
+  const leave = () => {
+    swarm.leave();
     updates.stop();
     joining++;
   };
@@ -386,7 +386,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     },
     stop() {
       stopped = true;
-      leave(true);
+      leave();
       timers.clearAll();
       host.decided();
       links.stop();

@@ -15,7 +15,7 @@ export interface Swarm {
     current: () => boolean,
     joined: (answer: Joined) => void,
   ): Promise<void>;
-  leave(atOnce?: boolean): void;
+  leave(): void;
 }
 
 export const createSwarm = ({ session, owned }: Pick<TitleOptions, 'session' | 'owned'>): Swarm => {
@@ -25,8 +25,8 @@ export const createSwarm = ({ session, owned }: Pick<TitleOptions, 'session' | '
   let name = '';
 
   /** The page is in it once, for all its titles that have the name. */
-  const quit = (swarm: string, atOnce?: boolean) => {
-    if (!owned(swarm, name)) session.send({ type: 'leave', swarm }, atOnce);
+  const quit = (swarm: string) => {
+    if (!owned(swarm, name)) session.send({ type: 'leave', swarm });
   };
 
   const swarm: Swarm = {
@@ -40,10 +40,10 @@ export const createSwarm = ({ session, owned }: Pick<TitleOptions, 'session' | '
       swarm.id = answer.swarm;
       joined(answer);
     },
-    leave(atOnce) {
+    leave() {
       const { id } = swarm;
       swarm.id = undefined;
-      if (id) quit(id, atOnce);
+      if (id) quit(id);
     },
   };
   return swarm;
