@@ -194,8 +194,8 @@ test('the packed scripts find the player, join, and fetch and run the engine', a
   await new Promise(setImmediate);
   expect(page.elements[1]).toMatchObject({ src: `https://t.example.com/${name}`, integrity, nonce: 'abc' });
   page.run(page.elements[1]!, engine.code);
-  // Nothing is left of it in the page.
-  expect(page.removed).toEqual([page.elements[1]]);
+  // Nothing is left of either in the page.
+  expect(page.removed).toEqual(page.elements);
   await new Promise(setImmediate);
 
   const leeway = page.window.leeway as Global;
@@ -268,7 +268,7 @@ async function playsParts(page: Page, playback: Playback, { name, code }: Awaite
   page.run(page.elements[2]!, code);
   await new Promise(setImmediate);
   expect(await load()).toMatchObject(fromOrigin);
-  expect(page.elements).toHaveLength(3);
+  expect([page.elements.length, page.removed]).toEqual([3, page.elements]);
 }
 
 test('the packed scripts find each player whose adapter is a part, fetch that part, and have it attached', async () => {

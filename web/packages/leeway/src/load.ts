@@ -23,18 +23,10 @@ export type Attach<T> = (leeway: Leeway, found: T) => () => void;
 /** The element of a further script, as that script finds it. */
 export interface PartScript<T> extends Script<T> {
   /** What the adapters of players have in common with this script. */
-  media: typeof media;
+  media: (typeof more)['media'];
 }
 
-const media = { deadlineMs, observePlayback };
-const more = {
-  media,
-  /** The page has what it had: what the script left is in hand, or it left nothing. */
-  onload(this: HTMLScriptElement) {
-    this.remove();
-    this.onerror!('');
-  },
-};
+const more = { media: { deadlineMs, observePlayback } };
 
 /** Loads a part: from beside this script, else from the tracker. */
 export async function loadPart<T>(tracker: string, part: Part): Promise<T> {

@@ -11,6 +11,11 @@ export const own = document.currentScript as HTMLScriptElement | null;
 /** Fetches one from an address, if it has this hash. */
 export const fetchFrom = <T>(src: string, integrity: string, more?: object): Promise<T> =>
   new Promise((take, reject) => {
+    /** The page has what it had: what the script left is in hand, or it left nothing. */
+    const over = () => {
+      script.remove();
+      reject(src);
+    };
     const script = Object.assign(document.createElement('script'), {
       // The scripts are of one build, and what they say to each other has no versions. A page that pins this script by a
       // hash has pinned the others with it.
@@ -19,8 +24,8 @@ export const fetchFrom = <T>(src: string, integrity: string, more?: object): Pro
       crossOrigin: 'anonymous',
       nonce: own?.nonce,
       take,
-      onload: reject,
-      onerror: reject,
+      onload: over,
+      onerror: over,
       ...more,
     });
     document.head.append(script);
