@@ -55,4 +55,6 @@ it.each<[LeewayState, boolean, string]>([
   expect(body.all.map((e) => e.textContent)).toContain(text);
   // On a page that reads from right to left the arrows would change places.
   expect(body.all[0]!.style.cssText).toMatch(/all: initial;.*direction: ltr/);
+  // A screen reader of a page in another language would read it by the rules of that.
+  expect(body.all[0]).toMatchObject({ lang: 'en' });
 });

@@ -25,7 +25,6 @@ const style = `${common}
   width: min(300px, calc(100vw - 24px)); margin-bottom: 8px; padding: 14px 16px; border: 1px solid var(--line); border-radius: 12px;
   background: var(--ground); box-shadow: 0 4px 20px #0004;
 }
-.card[hidden] { display: none; }
 .right .badge { margin-left: auto; }
 p { margin: 6px 0 10px; color: var(--quiet); }
 dl { display: grid; grid-template-columns: 1fr auto; gap: 4px 12px; margin: 0 0 12px; font-variant-numeric: tabular-nums; }

@@ -18,7 +18,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 
 /** Puts a shadow tree on the page that neither gets the page's styles nor gives it any. */
 export function mount(name: string, style: string, ...children: Node[]): HTMLElement {
-  const host = element('div', { id: `leeway-${name}` });
+  const host = element('div', { id: `leeway-${name}`, lang: 'en' });
   // The page's own rules for `div` do not reach what is set here. Its direction does, but by the last one: what is shown is English.
   host.style.cssText = 'all: initial; position: fixed; z-index: 2147483647; direction: ltr';
   const root = host.attachShadow({ mode: 'open' });

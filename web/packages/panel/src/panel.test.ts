@@ -39,12 +39,15 @@ describe('the memory of the switch', () => {
     expect([isSwitchedOff(), stored.size]).toEqual([false, 0]);
   });
 
-  it('is none where the page may not store', () => {
+  it('is that of the page where it may not store', () => {
     const refuse = () => {
       throw new Error('sandboxed');
     };
     vi.stubGlobal('localStorage', { getItem: refuse, setItem: refuse, removeItem: refuse });
+    expect(isSwitchedOff()).toBe(false);
     remember(true);
+    expect(isSwitchedOff()).toBe(true);
+    remember(false);
     expect(isSwitchedOff()).toBe(false);
   });
 });
