@@ -170,7 +170,14 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       each((title) => title.enter(message));
     },
     introduce: ({ swarm, peers }) => of(swarm, (title) => title.links.introduce(peers)),
-    signal: (message) => of(message.swarm, (title) => title.links.signal(message)),
+    signal(message) {
+      let one: Title | undefined;
+      of(message.swarm, (title) => {
+        one ??= title;
+        // An offer is for one link, however many titles of the page are in the swarm.
+        if (title === one || message.kind !== 'offer') title.links.signal(message);
+      });
+    },
     keys: amend,
     ice: amend,
     revoke: ({ revocations }) => amend({ revocations: [...welcome!.revocations, ...revocations] }, revocations),
