@@ -64,7 +64,7 @@ export function observePlayback(o: ObserverOptions): PlaybackObserver {
   function start(): void {
     if (started) return;
     started = true;
-    delta.startup_ms = o.clock.now() - beganAt;
+    delta.startup_ms = beganAt && o.clock.now() - beganAt;
     o.started();
   }
 
@@ -131,6 +131,8 @@ export function observePlayback(o: ObserverOptions): PlaybackObserver {
     attach(element) {
       detach();
       media = element;
+      // A picture that was there before has taken a time that is not known.
+      if (element.readyState > 1) beganAt = 0;
       lastTime = element.currentTime;
       lastLook = o.clock.now();
       for (const name in handlers) element.addEventListener(name, guarded);

@@ -12,7 +12,7 @@ export interface Observation {
   /** Bits of media played: time × bitrate of the rendition on screen. */
   played_bits: number;
   switches: number;
-  /** From the manifest's request to the first picture; reported once. */
+  /** From the manifest's request to the first picture; 0: it was there before. Reported once. */
   startup_ms?: number;
   /** What of `played_ms` was of a live stream with a wall clock, and the seconds behind that clock, added up over it. */
   live_ms?: number;

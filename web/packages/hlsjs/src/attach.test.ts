@@ -205,6 +205,27 @@ describe('observations', () => {
     expect(opened[0]!.observed[2]).not.toHaveProperty('startup_ms');
   });
 
+  test('the first picture of a player that plays already is told, and no time that it took', () => {
+    const { leeway, opened, hls, media, clock } = setUp();
+    Object.assign(media, { paused: false, currentTime: 30, readyState: 4 });
+    hls.url = 'https://a/m.m3u8';
+    hls.media = media as unknown as HTMLMediaElement;
+    attachHls(leeway, hls);
+    clock.time += 250;
+    media.currentTime += 0.25;
+    media.fire('timeupdate');
+    expect(opened[0]!.observed).toMatchObject([{ startup_ms: 0 }]);
+    // The next film is as any.
+    hls.trigger('hlsMediaDetaching');
+    media.readyState = 0;
+    media.currentTime = 0;
+    show(hls, media);
+    hls.loadSource('https://b/m.m3u8');
+    clock.time += 600;
+    media.fire('playing');
+    expect(opened[1]!.observed).toMatchObject([{ startup_ms: 600 }]);
+  });
+
   test('how far a live stream is behind its clock is told, where it has one', () => {
     const { leeway, opened, hls, media, clock } = setUp();
     attachHls(leeway, hls);
