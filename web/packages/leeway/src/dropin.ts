@@ -76,7 +76,7 @@ function run(): void {
   leeway.on('state', ({ state }) => {
     taken ||= state === 'ready';
     // Without peer delivery the player gets its own loader back, as if this script were not there.
-    if (state === 'stopped' || state === 'off') for (const hook of hooks) hook.undo();
+    if (/off|stopped/.test(state)) for (const hook of hooks) hook.undo();
     // Consent that is given once more may bring it.
     if (before === 'off' && state === 'idle') find();
     before = state;
@@ -100,7 +100,8 @@ function run(): void {
   const look = () => {
     if (badge !== undefined) more().then(({ showBadge }) => showBadge(leeway, { side: badge }), log);
     setTimeout(() => {
-      if (files || hooks.some(({ found }) => found) || leeway.state === 'stopped') return;
+      // Where it is off no player is looked for, and something else was said.
+      if (files || hooks.some(({ found }) => found) || /off|stopped/.test(leeway.state)) return;
       leeway.notice({
         code: 'no-player',
         message: `This page has no window.${Object.keys(players).join(' or window.')}.`,
