@@ -246,6 +246,32 @@ func TestAPathThatFallsSilentTimesOutAndRecovers(t *testing.T) {
 	})
 }
 
+// TestAnotherPathGoesOnAtOnce: whatever the old one has lost.
+func TestAnotherPathGoesOnAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(1, 1_250_000, 40*time.Millisecond)
+		defer h.stop()
+		wait(2 * time.Second)
+		w := h.wires[0]
+		w.Mu.Lock()
+		heard := w.Acked
+		w.Acked = func([]byte) {}
+		w.Mu.Unlock()
+		wait(500 * time.Millisecond)
+		w.Mu.Lock()
+		w.Acked = heard
+		w.Mu.Unlock()
+		_, before := w.Sent()
+		wait(100 * time.Millisecond)
+		_, still := w.Sent()
+		h.lanes[0].Reset()
+		wait(100 * time.Millisecond)
+		if _, after := w.Sent(); still != before || after-still < 15_000 {
+			t.Errorf("%d bytes before the path is another one, %d after that", still-before, after-still)
+		}
+	})
+}
+
 func TestWhatIsNoAckIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(1, 1_250_000, 40*time.Millisecond)

@@ -113,10 +113,11 @@ func (l *Lane) Wake() {
 func (l *Lane) Reset() {
 	s := l.sender
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if !l.closed {
 		l.path.Reset(s.clock.micros())
 	}
+	s.mu.Unlock()
+	s.nudge() // what it had in flight is room
 }
 
 // Ack takes a message of the ack channel; false says that it is none, or says what cannot be.

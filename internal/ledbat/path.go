@@ -41,11 +41,12 @@ func (p *Path) Close() {
 }
 
 // Reset forgets what was measured of the link: its packets take another way now (another candidate pair, a VPN).
-// Where it is the only link that sends, the host starts anew too.
+// Where it is the only link that sends, the host starts anew too. What was in flight counts no more: its acks would open the new
+// window by what the old path carried.
 func (p *Path) Reset(now int64) {
 	h := p.host
 	p.delays = newDelays(now, 0)
-	p.pending.unsample()
+	p.giveUp()
 	p.cap = h.cfg.Controller(false)
 	p.acked, p.backoff, p.limitedAt = false, 0, -never
 	if h.alone(now, &p.delays) {
@@ -224,6 +225,13 @@ func (p *Path) settle(late bool) {
 	}
 }
 
+// giveUp takes all that is in flight for lost.
+func (p *Path) giveUp() {
+	p.settle(false)
+	p.host.flight -= p.pending.flight
+	p.pending.giveUp()
+}
+
 // rtt is the round trip that what goes out on the link is paced by: its own, while no other link's is shorter by far.
 func (p *Path) rtt() int64 {
 	if p.delays.srtt == 0 {
@@ -261,9 +269,7 @@ func (p *Path) OnTimeout(now int64) {
 		return
 	}
 	h := p.host
-	p.settle(false)
-	h.flight -= p.pending.flight
-	p.pending.giveUp()
+	p.giveUp()
 	p.backoff++
 	h.timeouts++
 	h.look(now)

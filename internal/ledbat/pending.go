@@ -101,10 +101,3 @@ func (p *pending) giveUp() {
 	p.first = p.next()
 	p.list, p.flight = p.list[:0], 0
 }
-
-// unsample keeps what is in flight from giving delay samples.
-func (p *pending) unsample() {
-	for i := range p.list {
-		p.list[i].blind = true
-	}
-}

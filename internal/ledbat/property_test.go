@@ -162,3 +162,30 @@ func TestAnotherPath(t *testing.T) {
 		}
 	}
 }
+
+// TestAnotherPathBeginsAnew: the first queue on the path after a handover is that of a host that starts there, whatever the path before
+// carried.
+func TestAnotherPathBeginsAnew(t *testing.T) {
+	t.Parallel()
+	first := func(moved bool) (most int64) {
+		s := newSim(1)
+		thin := s.line(5, 1_000_000, 20_000)
+		h := s.sender(ledbat.Config{})
+		if moved {
+			wide := s.line(50, 500_000, 20_000)
+			b := h.link(0, wide, 20_000)
+			s.run(10 * second)
+			b.line = thin
+			b.p.Reset(s.now)
+			h.pump()
+		} else {
+			h.link(0, thin, 20_000)
+		}
+		s.every(1000, func() { most = max(most, thin.standing()) })
+		s.run(s.now + 2*second)
+		return most
+	}
+	if started, moved := first(false), first(true); 4*moved > 5*started {
+		t.Errorf("a queue of %d µs after the handover, of %d µs for a host that starts there", moved, started)
+	}
+}

@@ -167,6 +167,8 @@ var scripts = []struct {
 	}},
 	{"acks that cannot be", "From the future, beyond their own highest, twice, out of order, with a hold longer than the round trip.", impossibleAcks},
 	{"silence", "A timeout, a second one with twice the wait, a late ack, an idle time, another path, a new payload, two tabs.", silence},
+	{"another path", "What was in flight leaves the flight, and its acks open no window; beside another link the host's window stays.", anotherPath},
+	{"an hour of sleep", "The clock jumps by an hour: an ack of before is no sample. The receiver's clock stood still meanwhile.", sleep},
 	{"a late ack", "One ack comes five seconds late: whatever the window, pacing puts no more than a second between two messages.", lateAck},
 	{"base history", "Minutes with another base each; a long queue of others does not become the base; a receiver's clock runs away.", baseHistory},
 	{"acks are made", "Order, holes, duplicates, what asks for its ack, what is too far ahead; a hole that stays is passed.", makeAcks},
@@ -228,6 +230,37 @@ func silence(t *tape) {
 	t.do(13_400_000, "parts", 0, 2)
 	t.do(13_400_000, "run", 0, 30, 91_000, 2368, 90_000, 69_000)
 	t.do(16_200_000, "run", 0, 200, 32_000, 2368, 31_000, 9_000)
+}
+
+func anotherPath(t *tape) {
+	t.do(0, "open", 0, 1200, 0, 0)
+	for i := range int64(10) {
+		t.do(i*1000, "send", 0, 1200, 0)
+	}
+	t.do(20_000, "reset", 0)
+	t.do(21_000, "send", 0, 1200, 0)
+	t.ack(40_000, 0, ledbat.Ack{Cumulative: 10, Highest: 9, ReceivedAt: 39_000})
+	t.ack(81_000, 0, ledbat.Ack{Cumulative: 11, Highest: 10, ReceivedAt: 60_000})
+	t.do(90_000, "open", 1, 1200, 0, 0)
+	t.do(90_000, "run", 1, 3, 50_000, 1200, 40_000, 20_000)
+	t.do(300_000, "send", 0, 1200, 0)
+	t.do(301_000, "send", 1, 1200, 0)
+	t.do(302_000, "reset", 0)
+	t.ack(340_000, 0, ledbat.Ack{Cumulative: 12, Highest: 11, ReceivedAt: 320_000})
+	t.ack(341_000, 1, ledbat.Ack{Cumulative: 4, Highest: 3, ReceivedAt: 321_000})
+	t.do(350_000, "reset", 1)
+}
+
+func sleep(t *tape) {
+	t.do(0, "open", 0, 1200, 0, 0)
+	t.do(0, "run", 0, 20, 50_000, 1200, 40_000, 20_000)
+	t.do(second, "send", 0, 1200, 0)
+	t.do(second+1000, "send", 0, 1200, 0)
+	woke := int64(3600 * second)
+	t.ack(woke, 0, ledbat.Ack{Cumulative: 21, Highest: 20, ReceivedAt: 1_020_000})
+	t.do(woke+second, "timeout", 0)
+	t.ack(woke+second, 0, ledbat.Ack{Cumulative: 22, Highest: 21, ReceivedAt: 1_021_000})
+	t.do(woke+2*second, "run", 0, 40, 50_000, 1200, 40_000, 20_000-3599*second)
 }
 
 func lateAck(t *tape) {

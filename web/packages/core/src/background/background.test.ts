@@ -297,6 +297,17 @@ describe('the sending side', () => {
     expect(b.during(10)).toBeGreaterThan(ten * 7);
   });
 
+  it('goes on at once on another path, whatever the old one has lost', () => {
+    const b = bench(1, ten, 40);
+    b.during(5);
+    b.wires[0]!.silent = true;
+    b.during(0.5);
+    b.wires[0]!.silent = false;
+    expect(b.during(0.1)).toBe(0);
+    b.lanes[0]!.reset();
+    expect(b.during(0.1)).toBeGreaterThan(15_000);
+  });
+
   it('goes on with the other links when one is closed, and ends with the last', () => {
     const b = bench(2, ten, 40);
     b.during(5);

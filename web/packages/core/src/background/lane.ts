@@ -129,6 +129,7 @@ export const createLane = (o: LaneOptions): Lane => {
       const at = now();
       sending.path.reset(at);
       asked.reset(at);
+      kick(); // what it had in flight is room
     },
     close() {
       if (sending.closed) return;

@@ -113,11 +113,14 @@ export class Path {
     this.#pending = new Pending();
   }
 
-  /** Forgets what was measured: the packets take another way now. If no other link sends, the host starts anew too. */
+  /**
+   * Forgets what was measured: the packets take another way now. If no other link sends, the host starts anew too. What was in flight
+   * counts no more: its acks would open the new window by what the old path carried.
+   */
   reset(now: number): void {
     const old = this.#delays;
     this.#delays = new Delays(now);
-    this.#pending.unsample();
+    this.#giveUp();
     this.#cap = new Controller(false);
     this.#ack = undefined;
     this.#backoff = 0;
@@ -258,6 +261,13 @@ export class Path {
     this.#host.flight += late ? -this.#pending.flight : this.#pending.flight;
   }
 
+  /** Takes all that is in flight for lost. */
+  #giveUp(): void {
+    this.#settle(false);
+    this.#host.flight -= this.#pending.flight;
+    this.#pending.giveUp();
+  }
+
   /** What the link's own cap hears: the delay by which the link is slower than the host's line. */
   #signal(now: number): Signal {
     const d = this.#delays;
@@ -280,9 +290,7 @@ export class Path {
     const due = this.deadline();
     if (due === 0 || now < due) return;
     const h = this.#host;
-    this.#settle(false);
-    h.flight -= this.#pending.flight;
-    this.#pending.giveUp();
+    this.#giveUp();
     this.#backoff++;
     h.look(now);
     if (h.flight === 0) h.controller.onTimeout(h.view);

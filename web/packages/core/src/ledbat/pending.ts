@@ -102,9 +102,4 @@ export class Pending {
     this.#list = [];
     this.flight = 0;
   }
-
-  /** Keeps what is in flight from giving delay samples. */
-  unsample(): void {
-    for (const m of this.#list) m.blind = true;
-  }
 }
