@@ -198,3 +198,26 @@ it('between two machines on a cable what a player waits for is not paced, howeve
   expect(near(true, 10).rate).toBeLessThan(1_000_000);
   expect(near(false, 0.5).rate).toBeLessThan(1_000_000);
 });
+
+it.each([1_200, 4_096, 16_384])('what is not paced keeps to messages of %i bytes, and to the cap', (most) => {
+  const time = new Time();
+  const wire = new Wire(new Line(time, 12_500_000), 0.5);
+  wire.maxMessage = most;
+  const host = () => createBackground({ clock: time, alarm: time.alarm(), soon: time.soon });
+  const sender = host();
+  sender.cap(8_000);
+  const [lane] = join(sender, host(), wire, new Store(1e12, true));
+  const { arrived } = wire;
+  let plain = 0;
+  wire.arrived = (m) => {
+    if (m[0] === backgroundType) arrived(m);
+    else plain += m.length;
+  };
+  wire.drained = () => lane.wake();
+  time.pass(1_000);
+  plain = 0;
+  time.pass(10_000);
+  expect(plain / 10).toBeGreaterThan(990_000);
+  expect(plain / 10).toBeLessThan(1_001_000);
+  expect(Math.max(...wire.sizes)).toBeLessThanOrEqual(most);
+});

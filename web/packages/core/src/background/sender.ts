@@ -1,6 +1,6 @@
 import { decodeAck } from '../ledbat/ack.ts';
 import { type Path, Sender as SendingHost } from '../ledbat/path.ts';
-import { encode, pieceSize } from '../protocol/peer.ts';
+import { cutSize, encode, pieceSize } from '../protocol/peer.ts';
 import { UploadCap } from './cap.ts';
 import { backgroundHeader, encodeBackground } from './message.ts';
 import type { BackgroundLink, BackgroundSource } from './ports.ts';
@@ -195,9 +195,11 @@ export class SendingLane {
       wait = plainRetry;
       const { cap } = this.#sender;
       if (this.#link.waiting() > plainRoom || cap.at() > now) break;
-      const part = this.source.next(pieceSize / 2);
-      if (!part || !this.#link.sendBackground(encode({ type: 'data', sentAt: now >>> 0, ...part }))) break;
-      cap.sent(now, part.payload.length);
+      const part = this.source.next(cutSize(pieceSize, this.#link.maxMessage));
+      if (!part) break;
+      const message = encode({ type: 'data', sentAt: now >>> 0, ...part });
+      if (!this.#link.sendBackground(message)) break;
+      cap.sent(now, message.length);
     }
     return wait;
   }

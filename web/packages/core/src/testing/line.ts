@@ -170,7 +170,7 @@ export class Line {
 
 /** One link: its sending end and what arrives at the other. */
 export class Wire implements BackgroundLink {
-  readonly maxMessage = 16_384;
+  maxMessage = 16_384;
   readonly sizes: number[] = [];
   readonly times: number[] = [];
   bytes = 0;
