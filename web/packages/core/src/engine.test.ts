@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { Disk } from './disk/disk.ts';
 import { createEngine } from './engine.ts';
-import { rules } from './simulation/film.ts';
+import { Film, rules } from './simulation/film.ts';
+import { setUp } from './simulation/scene.ts';
+import { crypto as real } from './simulation/world.ts';
 import { createStats } from './stats/stats.ts';
 import { FakeClock, settle } from './testing/clock.ts';
 import { createCredit } from './transfer/credit.ts';
@@ -78,4 +80,48 @@ it('asks the origin for a segment that was forgotten while the disk was read', a
   expect(await waiting).toMatchObject({ source: 'origin', status: 200 });
   engine.stop();
   expect(clock.pending).toBe(0);
+});
+
+it('drops pieces of a segment that was forgotten while they were checked', async () => {
+  const film = new Film(1_200, 2_000, 20_000);
+  const { viewer, run } = setUp(film);
+  const held: (() => void)[] = [];
+  let holds = true;
+  const digest = async (data: Uint8Array) => {
+    if (holds && data.length > 1_000)
+      await new Promise<void>((resolve) => {
+        held.push(resolve);
+      });
+    return real.digest(data);
+  };
+  const { engine } = viewer(undefined, { crypto: { ...real, digest } }, false, () => {});
+  const load = (n: number) => {
+    const { name, url } = film.segments[n]!;
+    return engine.load(
+      {
+        ...film.segments[n]!,
+        rendition: 'r',
+        bitrate: 80_000,
+        adaptive: false,
+        deadlineMs: () => 0,
+        upcoming: film.segments.slice(n + 1, n + 5),
+        live: false,
+        origin: async () => ({ data: film.content(name).slice().buffer as ArrayBuffer, status: 200, url }),
+      },
+      () => {},
+    ).result;
+  };
+  await load(0);
+  await run(1_000);
+  expect(held.length).toBeGreaterThan(0);
+  holds = false;
+  // More than are remembered.
+  for (let n = 5; n < 1_190; n += 5) {
+    await load(n);
+    await run(100);
+  }
+  for (const resolve of held) resolve();
+  await run(100);
+  expect(engine.snapshot()).toMatchObject({ off: null });
+  engine.stop();
 });

@@ -101,6 +101,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
   /** A piece passed: it is kept, told to peers, and with the last one the player has the segment. */
   const accepted = (s: Segment, n: number, data: Uint8Array, from: Peer | undefined, d?: Download) => {
     const c = s.certificate!;
+    // It may have been forgotten while this was compared, and what is held is of what is known.
+    if (segments.byId.get(s.id) !== s) return changed();
     if (from) {
       line.others(data.length);
       credit.prove();

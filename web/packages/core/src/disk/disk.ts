@@ -86,7 +86,8 @@ export const createDisk = (store: Store, shared: Shared, { verification, lists, 
     const right = await Promise.all(pieces.map((p, n) => limited(() => checkPiece(c, n, p, crypto))));
     if (!right.every(Boolean)) return refuse(s.id);
     // Much may have happened meanwhile. What a load waits for comes as it was decided.
-    if (wanted(s) || !usable(s) || (s.certificate ?? c) !== c || withdraws(verification.revocations, c)) return;
+    if (segments.byId.get(s.id) !== s || wanted(s) || !usable(s)) return;
+    if ((s.certificate ?? c) !== c || withdraws(verification.revocations, c)) return;
     if (!s.certificate) Object.assign(s, { certificate: c, state: 'held', certHeldUs: shared.nowUs() });
     cache.open(s.id, c.length);
     for (const [n, piece] of pieces.entries()) if (cache.put(s.id, n, piece)) s.sources[n] = kept.sources[n]!;

@@ -4,6 +4,7 @@ import { createStore } from '../disk/store.ts';
 import type { EngineDeps } from '../enginedeps.ts';
 import type { OriginFetcher } from '../ports.ts';
 import { FakeDisk } from '../testing/disk.ts';
+import { wanted } from '../transfer/segments.ts';
 import type { Viewer } from './actors.ts';
 import { Film, Signer } from './film.ts';
 import { setUp, signer } from './scene.ts';
@@ -62,6 +63,26 @@ describe('a film that was kept on the disk', () => {
     expect(read(again)).toBeGreaterThanOrEqual((length - 2) * size);
     const { bytes } = again.engine.snapshot().totals;
     expect(bytes.origin + bytes.seed + bytes.peer).toBeLessThanOrEqual(2 * size);
+  });
+
+  it('is not kept where the page has forgotten it while it was read', async () => {
+    const { before, page, seed, run, disk, world } = scene();
+    await before();
+    const store = createStore(disk.parts(), world);
+    const open: OpenDisk = (shared, host) => {
+      const read: typeof store.read = async (id) => {
+        const raw = await store.read(id);
+        const s = shared.segments.byId.get(id);
+        if (s && !wanted(s)) shared.segments.byId.delete(id);
+        return raw;
+      };
+      return createDisk({ ...store, read }, shared, host);
+    };
+    const again = page([seed], 1 << 30, { loadDisk: async () => open });
+    await run(3_000);
+    expect(again.engine.snapshot()).toMatchObject({ off: null });
+    await run(filmMs);
+    expect(played(again)).toEqual(whole);
   });
 
   it('says of each segment where it came from when it came', async () => {
