@@ -249,8 +249,11 @@ func (a *link) opened() {
 func (a *link) closed(reason peer.CloseReason) {
 	switch a.state {
 	case linkOpening:
-		if reason == peer.CloseProtocol {
+		switch reason {
+		case peer.CloseProtocol:
 			a.l.avoid(a.peer, forever)
+		case peer.CloseClosed: // the other side was reached, and has left: that says nothing of the way between the two
+			a.fail("gone", "", true)
 		}
 		a.giveUp()
 	case linkOpen:

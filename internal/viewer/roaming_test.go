@@ -285,6 +285,23 @@ func TestAnOfferWithoutAnAnswerIsNoFailedPair(t *testing.T) {
 	}
 }
 
+// A peer that closes a link which has not opened yet could be reached: that says nothing of the way there.
+func TestAPeerThatLeavesWhileALinkOpensIsNoFailedPair(t *testing.T) {
+	for reason, want := range map[peer.CloseReason]string{peer.CloseClosed: "gone", peer.CloseFailed: "timeout"} {
+		s := roaming(t)
+		l := s.viewers[0].title.links
+		said := &refusals{linkEvents: l.events}
+		l.events = said
+		a := l.newLink(signal.ID{1}, signal.ID{9}, "viewer", false)
+		l.add(a)
+		a.closed(reason)
+		a.closed(reason)
+		if f := s.viewers[0].now().Stats.LinkFailures; len(said.reasons) != 1 || said.reasons[0] != want || f[want] != 1 || len(f) != 1 {
+			t.Errorf("%s: %v is said, and counted is %v", reason, said.reasons, f)
+		}
+	}
+}
+
 // refusals notes with which reasons offers are turned down.
 type refusals struct {
 	linkEvents

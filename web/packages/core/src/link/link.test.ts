@@ -328,6 +328,21 @@ describe('channels', () => {
   });
 });
 
+describe('a link that is closed while it opens', () => {
+  test.each([
+    ['a peer that was reached has left', 'connected', 'gone'],
+    ['nothing was reached', 'connecting', 'timeout'],
+  ] as const)('%s', async (_, state, reason) => {
+    const { connection, offered, failed, signal } = setUp();
+    await offered();
+    connection.become(state);
+    connection.channel('lw.control').onclose!();
+    await settle();
+    expect(failed).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ fail: reason }));
+    expect(signal).toHaveBeenLastCalledWith({ kind: 'fail', reason });
+  });
+});
+
 describe('an answer', () => {
   test('to an answer changes nothing', async () => {
     const { link, connection, closed } = setUp();

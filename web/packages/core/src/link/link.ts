@@ -148,7 +148,8 @@ export function createLink(o: LinkOptions): Link {
     if (state === 'opening' && reason === 'closed' && connection.connectionState !== 'connected') {
       return void giveUp(); // in Firefox the channels close before a connection that never came about
     }
-    fail({ fail: 'refused', broken: reason === 'protocol-error' });
+    // One that could be reached and leaves says nothing of the way between the two.
+    fail({ fail: reason === 'closed' ? 'gone' : 'refused', broken: reason === 'protocol-error' });
     if (state === 'closed') return;
     letGo();
     o.closed(reason);
@@ -156,15 +157,16 @@ export function createLink(o: LinkOptions): Link {
   };
 
   /** What the browser's statistics say; the fallback if they say nothing in time. */
-  const ask = async <T>(question: Promise<T> | undefined, fallback: T): Promise<T> => {
-    let late = 0;
-    const patience = new Promise<T>((resolve) => {
-      late = clock.setTimer(() => resolve(fallback), statsTimeoutMs);
+  const ask = <T>(question: Promise<T> | undefined, fallback: T) =>
+    new Promise<T>((resolve) => {
+      const late = clock.setTimer(() => resolve(fallback), statsTimeoutMs);
+      Promise.resolve(question)
+        .catch(() => {})
+        .then((found) => {
+          clock.clearTimer(late);
+          resolve(found ?? fallback);
+        });
     });
-    const found = await Promise.race([question?.catch(() => fallback) ?? fallback, patience]);
-    clock.clearTimer(late);
-    return found;
-  };
 
   /** Time is up, or ICE failed: says why as far as the browser shows it. */
   const giveUp = async (tell?: boolean) => {
