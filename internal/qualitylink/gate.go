@@ -5,12 +5,23 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"time"
+
+	"github.com/pion/stun/v4"
 
 	"github.com/leeway-video/leeway/internal/wire/quality"
 )
 
 // maxRemotes is how many addresses of its other side a line hears: as many as a seed checks of a link (spec/peer-protocol.md).
 const maxRemotes = 16
+
+// maxChecks is how many connectivity checks a line hears at once, and checksEach the time in which it may hear another. Each costs the agent
+// a signature and an answer, which take longer than to read it, and what the agent has not taken waits in a queue of pion's mux that has no
+// bound. Browsers make 20 to 50 a second until a pair is chosen, and one in a few seconds afterwards.
+const (
+	maxChecks  = 128
+	checksEach = time.Second / 64
+)
 
 // Socket is a UDP socket that may tell and set the DSCP of packets.
 type Socket interface {
@@ -37,6 +48,7 @@ type pass struct {
 	remote []netip.AddrPort           // guarded by mu: its other side, at most maxRemotes
 	marks  [quality.MaxDSCP + 1]int64 // guarded by mu: packets that came
 	marked bool                       // guarded by mu
+	next   time.Time                  // guarded by mu: when a check comes in its time
 }
 
 func (g *gate) open(networks []netip.Prefix, dscp int) *pass {
@@ -83,7 +95,7 @@ func (g *gate) ReadFrom(b []byte) (int, net.Addr, error) {
 		}
 		at := addrPort(from)
 		owner, ok := g.passes(at)
-		if !ok {
+		if !ok || owner != nil && stun.IsMessage(b[:n]) && !owner.hears(time.Now()) {
 			continue
 		}
 		if owner != nil {
@@ -131,6 +143,20 @@ func (p *pass) own(at netip.AddrPort) bool {
 		return true
 	}
 	return known
+}
+
+// hears says whether a check of the other side is heard now.
+func (p *pass) hears(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.next.Before(now) {
+		p.next = now
+	}
+	if p.next.Sub(now) >= maxChecks*checksEach {
+		return false
+	}
+	p.next = p.next.Add(checksEach)
+	return true
 }
 
 func (p *pass) count(dscp int) {

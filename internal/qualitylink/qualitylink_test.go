@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -270,6 +271,57 @@ func TestALineHearsFewAddresses(t *testing.T) {
 		synctest.Wait()
 		if all, err := p.at.agent.GetRemoteCandidates(); len(all) != maxRemotes || err != nil {
 			t.Errorf("the agent has %d addresses (%v)", len(all), err)
+		}
+		if err := p.ct.Say([]byte("hello")); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if got := strings.Join(p.atServer.got(), ","); got != "hello true" {
+			t.Errorf("heard %q", got)
+		}
+		p.close()
+	})
+}
+
+// TestAFloodOfChecksIsNotHeard: a client whose checks come faster than a browser's is answered no more of them, and its line goes on.
+func TestAFloodOfChecksIsNotHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var answered atomic.Int64
+		air := &testkit.Air{Fate: func(from, _ netip.AddrPort, b []byte) (time.Duration, bool) {
+			if from.Port() == 4601 && stun.IsMessage(b) {
+				answered.Add(1)
+			}
+			return 0, true
+		}}
+		p := joined(t, air, "198.51.100.7:40000", 0)
+		<-p.atServer.opened
+		<-p.atClient.opened
+		user, password, err := p.ct.agent.GetRemoteUserCredentials()
+		own, _, errOwn := p.ct.agent.GetLocalUserCredentials()
+		if err = errors.Join(err, errOwn); err != nil {
+			t.Fatal(err)
+		}
+		check, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(user+":"+own), ice.PriorityAttr(1),
+			stun.NewShortTermIntegrity(password), stun.Fingerprint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		flood := func() int64 {
+			answered.Store(0)
+			for range 2_000 {
+				if err := p.client.gate.WriteMarked(check.Raw, 0, p.server.gate.LocalAddr()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			return answered.Load()
+		}
+		if n := flood(); n > maxChecks {
+			t.Errorf("%d checks of 2,000 were answered", n)
+		}
+		<-time.After(time.Second)
+		if n, most := flood(), int64(time.Second/checksEach); n == 0 || n > most {
+			t.Errorf("a second later %d checks were answered, want at most %d", n, most)
 		}
 		if err := p.ct.Say([]byte("hello")); err != nil {
 			t.Error(err)
