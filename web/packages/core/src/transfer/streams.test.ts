@@ -9,18 +9,19 @@ import type { Shared } from './shared.ts';
 import { createStreams, type StreamsHost } from './streams.ts';
 
 const id = (n: number) => n.toString(16).padStart(2, '0').repeat(16);
-const [playlist, part] = ['https://cdn/live/index.m3u8', 'https://cdn/live/1.0.m4s'];
-const ids: Record<string, string> = { [playlist]: id(1), [part]: id(2) };
+const [playlist, part, next] = ['https://cdn/live/index.m3u8', 'https://cdn/live/1.0.m4s', 'https://cdn/live/1.1.m4s'];
+const ids: Record<string, string> = { [playlist]: id(1), [part]: id(2), [next]: id(4) };
 
 /** A page that plays a stream. Nothing of the origin comes. */
 const setUp = async () => {
   const clock = new FakeClock();
   const judged: Uint8Array[] = [];
+  const asked: string[] = [];
   const byId = new Map<string, Peer>();
   const shared = {
     clock,
     stats: createStats(),
-    line: { ...createLine(clock), fetch: () => new Promise(() => {}) },
+    line: { ...createLine(clock), fetch: ({ url }: { url: string }) => new Promise(() => asked.push(url)) },
     segments: { nameOf: ({ url }: { url: string }) => url, idOf: async (name: string) => ids[name] },
     peers: { byId },
     off: null,
@@ -43,12 +44,15 @@ const setUp = async () => {
     freshness: { dated: () => false, looked() {} },
   };
   const streams = createStreams(shared as unknown as Shared, host as unknown as StreamsHost);
-  const ref = { url: part, durationMs: 500, sequence: 1, index: 0 };
-  const request = { url: part, playlist, durationMs: 500, bitrate: 1e6, adaptive: false, deadlineMs: () => 5_000 };
-  const loading = streams.load({ ...request, part: { ...ref, listed: () => [ref] } } as unknown as SegmentRequest);
-  loading.result.catch(() => {});
-  await settle();
-  return { clock, streams, byId, judged, loading };
+  const load = async (url: string, index: number, track?: string) => {
+    const ref = { url, durationMs: 500, sequence: 1, index };
+    const request = { url, playlist, track, durationMs: 500, bitrate: 1e6, adaptive: false, deadlineMs: () => 5_000 };
+    const loading = streams.load({ ...request, part: { ...ref, listed: () => [ref] } } as unknown as SegmentRequest);
+    loading.result.catch(() => {});
+    await settle();
+    return loading;
+  };
+  return { clock, streams, byId, judged, asked, load, loading: await load(part, 0) };
 };
 
 // Others may have told the same, and are asked for it no more.
@@ -81,4 +85,14 @@ it.each([
   expect(said).toEqual([follows(true)]);
   await clock.advance(200);
   expect(said).toEqual([follows(true), follows(false)]);
+});
+
+it('a part is asked for also where another track has played the same stream', async () => {
+  const { clock, streams, loading, asked, load } = await setUp();
+  loading.abort();
+  await load(next, 1, 'main');
+  await clock.advance(5_000);
+  expect(asked).toContain(next);
+  streams.leaveAll();
+  expect(clock.pending).toBe(0);
 });

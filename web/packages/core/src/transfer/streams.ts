@@ -199,9 +199,11 @@ export const createStreams: CreateStreams = (shared, host) => {
     follow(request, url, id, part) {
       const { track } = request;
       const slots = slotsFor(request);
-      const was = tracks.get(track);
-      if (was?.id === id && was.slots === slots) return was;
-      leave(track);
+      // Another track may play the same: an audio variant whose playlist is that of the sound of others.
+      const was = of(id);
+      if (tracks.get(track) !== was) leave(track);
+      if (was?.slots === slots) return was;
+      if (was) leave(was.track);
       let f!: Followed;
       during((now) => {
         const stream = node.follow(now, id, { slots, part });
