@@ -29,7 +29,9 @@ func (a *assignment) assign(s *Segment, why string) (stranded bool) {
 		if a.requests.of(s, n) != nil {
 			continue
 		}
-		holds := func(p *peer) bool { return !p.stalled && p.has(s.ID, n) }
+		holds := func(p *peer) bool {
+			return !p.stalled && p.has(s.ID, n) && (s.asked() || p.BehindUntilUs <= a.timer.nowUs)
+		}
 		if best := quickest(a.peers.viewers, func(p *peer) bool { return holds(p) && a.peers.usable(p, s) && p.eta() <= left }); best != nil {
 			if !a.requests.full() {
 				a.requests.send(s, n, best, why)

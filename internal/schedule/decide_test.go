@@ -92,6 +92,9 @@ func randomPeer(r *rand.Rand, now int64, segments []Segment) Peer {
 	if r.IntN(5) == 0 {
 		p.StalledUntilUs = now + pick(-5, 0, 1, 2_000_000)
 	}
+	if r.IntN(5) == 0 {
+		p.BehindUntilUs = now + pick(-5, 0, 1, 2_000_000)
+	}
 	for _, s := range segments {
 		switch r.IntN(4) {
 		case 0:
@@ -249,6 +252,9 @@ func auditRequest(in Input, a Action, flying []string, canceled map[string]bool)
 		}
 		if p.StalledUntilUs > in.NowUs || canceled[p.ID] {
 			return "asked a stalled peer"
+		}
+		if a.Lane == Background && p.BehindUntilUs > in.NowUs {
+			return "asked a peer in the background that is left alone there"
 		}
 		if h, ok := p.Holds[a.Segment]; p.Slots <= 0 || ok && !h.has(a.Piece) || !ok && !p.OnDemand {
 			return "asked a peer that has no slot or has it not"

@@ -128,8 +128,9 @@ type Peer struct {
 	Queued         int64              `json:"queued"` // bytes outstanding to it
 	OnDemand       bool               `json:"on_demand"`
 	StalledUntilUs int64              `json:"stalled_until_us"`
-	Holds          map[string]Holding `json:"holds"` // by segment
-	Heard          map[string]int64   `json:"heard"` // when it last announced a segment that it holds in part
+	BehindUntilUs  int64              `json:"behind_until_us,omitempty"` // until when nothing is asked of it in the background; 0: it may be asked
+	Holds          map[string]Holding `json:"holds"`                     // by segment
+	Heard          map[string]int64   `json:"heard"`                     // when it last announced a segment that it holds in part
 }
 
 // Request is one in flight.

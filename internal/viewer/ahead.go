@@ -138,7 +138,11 @@ func (a *lookAhead) takeBack(next []*seg) {
 			if last.After(since) {
 				since = last
 			}
-			return o.Lane == peer.Background && (s == nil || !s.wanted() && !slices.Contains(next, s) || now.Sub(since) > quietBehind)
+			quiet := now.Sub(since) > quietBehind
+			if o.Lane == peer.Background && quiet { // another holder is asked, if there is one
+				r.patience.behindUs = max(r.patience.behindUs, a.nowUs()+quietBehind.Microseconds())
+			}
+			return o.Lane == peer.Background && (s == nil || !s.wanted() && !slices.Contains(next, s) || quiet)
 		})
 		for _, o := range gone {
 			a.ledger.lost(o.Received())
@@ -147,9 +151,9 @@ func (a *lookAhead) takeBack(next []*seg) {
 	}
 }
 
-// mayAsk says whether another piece may be asked of a peer in the background.
-func (a *lookAhead) mayAsk(r *remote, outstanding int) bool {
-	if !r.acks || r.patience.behindUs > a.nowUs() || outstanding >= mostBehind {
+// mayAsk says whether another piece may be asked for in the background.
+func (a *lookAhead) mayAsk(outstanding int) bool {
+	if outstanding >= mostBehind {
 		return false
 	}
 	ok, again := a.requester.May(segment.PieceSize)
@@ -175,7 +179,7 @@ func (a *lookAhead) ask(actions []schedule.Action) {
 		if outstanding < 0 {
 			outstanding = a.peers.behind()
 		}
-		if !a.mayAsk(r, outstanding) {
+		if !a.mayAsk(outstanding) {
 			continue
 		}
 		if a.store.get(s.id) == nil {

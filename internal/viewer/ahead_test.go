@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -138,6 +140,28 @@ func TestABackgroundRequestIsNoFault(t *testing.T) {
 		}
 	}
 	t.Fatal("nothing is asked for in the background")
+}
+
+// TestAPeerThatSendsNothingAheadIsLeftAloneThere: another holder is asked.
+func TestAPeerThatSendsNothingAheadIsLeftAloneThere(t *testing.T) {
+	r := newRig(t)
+	s := r.segment(0, media(3))
+	f := r.peer(2, schedule.Viewer, 0)
+	f.acks, f.acking.Link = true, struct{ background.Link }{}
+	f.download.Request(s.target, peer.Background, "", 0)
+	for range quietBehind / time.Second {
+		r.w.run(time.Second)
+		f.says(peer.Ping{})
+		r.ahead.takeBack([]*seg{s})
+	}
+	if in := r.sees(); len(in.Requests) != 1 || in.Peers[0].BehindUntilUs != 0 {
+		t.Errorf("%d requests, in the background until %d", len(in.Requests), in.Peers[0].BehindUntilUs)
+	}
+	r.w.run(time.Second)
+	r.ahead.takeBack([]*seg{s})
+	if in := r.sees(); len(in.Requests) != 0 || in.Peers[0].BehindUntilUs != in.NowUs+quietBehind.Microseconds() || in.Peers[0].StalledUntilUs != 0 {
+		t.Errorf("%d requests, %+v at %d", len(in.Requests), in.Peers[0], in.NowUs)
+	}
 }
 
 // TestALinkThatMovesIsMeasuredAnew: what is asked for goes by the way that packets take now.

@@ -85,7 +85,10 @@ func (w *view) input(in schedule.Input, background bool) schedule.Input {
 		}
 		seen := schedule.Peer{
 			ID: r.id, Role: r.role, Rate: r.download.Rate(), RTTUs: r.download.RTT().Microseconds(), Slots: r.maxRequests - len(orders),
-			Queued: r.download.Queued(), OnDemand: r.onDemand, StalledUntilUs: r.patience.stalledUs, Holds: r.holdings.holds, Heard: r.holdings.heard,
+			Queued: r.download.Queued(), OnDemand: r.onDemand, StalledUntilUs: r.patience.stalledUs, BehindUntilUs: r.patience.behindUs, Holds: r.holdings.holds, Heard: r.holdings.heard,
+		}
+		if !r.acks {
+			seen.BehindUntilUs = never
 		}
 		if unwanted {
 			seen = unasked(seen)

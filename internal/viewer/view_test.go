@@ -97,7 +97,12 @@ func TestAPeerThatGivesWayDoesNotStall(t *testing.T) {
 	f := r.peer(2, schedule.Viewer, peer.AcksBackground)
 	f.download.Request(s.target, peer.Foreground, "", 0)
 	f.download.Request(s.target, peer.Background, "", 1)
+	f.acks = true
+	r.peer(3, schedule.Viewer, 0)
 	in := r.sees()
+	if in.Peers[0].BehindUntilUs != 0 || in.Peers[1].BehindUntilUs != never {
+		t.Errorf("nothing is asked in the background of one that acks until %d, of one that does not until %d", in.Peers[0].BehindUntilUs, in.Peers[1].BehindUntilUs)
+	}
 	if in.Requests[0].ProgressUs != in.NowUs || in.Requests[1].ProgressUs != never || in.Policy.PieceCap != schedule.DefaultPolicy.PieceCap+1 {
 		t.Errorf("%+v, cap %d", in.Requests, in.Policy.PieceCap)
 	}

@@ -54,7 +54,7 @@ func check(in *schedule.Input) error {
 	}
 	for i := range in.Peers {
 		q := &in.Peers[i]
-		ok = ok && bounded(q.Rate, q.RTTUs, q.Queued) && moment(q.StalledUntilUs) && q.Queued <= 1<<32 && (i == 0 || in.Peers[i-1].ID < q.ID)
+		ok = ok && bounded(q.Rate, q.RTTUs, q.Queued) && moment(q.StalledUntilUs) && moment(q.BehindUntilUs) && q.Queued <= 1<<32 && (i == 0 || in.Peers[i-1].ID < q.ID)
 		for _, h := range q.Holds {
 			ok = ok && slices.IsSorted(h.Pieces)
 		}

@@ -62,7 +62,7 @@ export const createAssignment = (
       const left = Math.min(turnUs(s, policy.urgent_permille), s.asked_us + s.duration_us) - now;
       for (const n of order(s)) {
         if (requests.of(s, n)[0]) continue;
-        const holders = viewers.filter((p) => p.has(s.id, n));
+        const holders = viewers.filter((p) => p.has(s.id, n) && (s.asked_us >= 0 || !(p.behind_until_us! > now)));
         const best = quickest(holders.filter((p) => usable(p, s) && (!bounded || eta(p) <= left)));
         if (best) {
           if (requests.room() > 0) requests.send(s, n, best, reason);

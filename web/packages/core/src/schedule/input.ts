@@ -68,6 +68,8 @@ export interface SchedulePeer {
   queued: number;
   on_demand: boolean;
   stalled_until_us: number;
+  /** Until when nothing is asked of it in the background; left out or 0: it may be asked. */
+  behind_until_us?: number;
   holds: Record<string, 'complete' | number[]>;
   /** When it last announced a segment that it holds in part. */
   heard: Record<string, number>;

@@ -124,3 +124,15 @@ test('a viewer that seeks takes back what is on its way, and what is skipped is 
   expect(prefetch_wasted_bytes).toBeGreaterThan(500_000);
   expect(prefetch_wasted_bytes).toBeLessThan(prefetched_bytes);
 });
+
+test('a holder that refuses does not keep another one from bringing what follows', async () => {
+  const all = setUp(new Film(60, 4000, 400_000));
+  all.viewer(undefined, { ahead: () => ({ ...everything, allowed: false }) });
+  await all.run(60_000);
+  all.viewer(undefined, { ahead: () => everything });
+  await all.run(60_000);
+  const late = all.viewer(undefined, { ahead: () => everything });
+  late.tells = 32;
+  await all.run(60_000);
+  expect(late.engine.snapshot().totals.prefetched_bytes).toBeGreaterThan(1_000_000);
+});

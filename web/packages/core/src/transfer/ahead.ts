@@ -3,7 +3,6 @@ import { complete } from '../cache/cache.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { type Ahead, mostAhead, possible, prefetch } from '../schedule/prefetch.ts';
 import { pieceCount, pieceLength } from '../segment/index.ts';
-import type { Peer } from './ports.ts';
 import { type Segment, wanted } from './segments.ts';
 import type { Shared } from './shared.ts';
 
@@ -36,8 +35,8 @@ export interface LookAhead {
   listed(s: Segment): boolean;
   /** Decides how far ahead is fetched, and takes back and counts what is not to be fetched or played any more. */
   look(): boolean;
-  /** Whether a piece may be asked of a peer in the background now. */
-  mayAsk(peer: Peer): boolean;
+  /** Whether another piece may be asked for in the background now. */
+  mayAsk(): boolean;
   /** When, in ms, what could not be asked for since the last look may be. */
   againMs(): number;
   /** A piece came that was asked for in the background. */
@@ -98,11 +97,14 @@ export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead 
     [...peers.values()].some((p) => p.ready && !p.noUpload && p.link.role === 'viewer' && p.holdings.holds[id]);
 
   const takeBack = (next: Segment[]) => {
-    const quiet = nowUs() - quietUs;
-    for (const p of peers.values())
-      p.supply.cancel((d) => {
+    const now = nowUs();
+    for (const { supply } of peers.values())
+      supply.cancel((d) => {
         const s = segments.get(d.segment);
-        return d.lane && (!s || (!wanted(s) && !next.includes(s)) || Math.max(d.sentUs, p.supply.cameBehindUs) < quiet);
+        const quiet = d.lane && Math.max(d.sentUs, supply.cameBehindUs) < now - quietUs;
+        // Another holder is asked, if there is one.
+        if (quiet) supply.behindUs = Math.max(supply.behindUs, now + quietUs);
+        return quiet || (d.lane && (!s || (!wanted(s) && !next.includes(s))));
       });
   };
 
@@ -164,8 +166,8 @@ export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead 
         for (const d of p.supply.downloads.all.values()) if (d.lane && !d.checking) outstanding++;
       return running;
     },
-    mayAsk(peer) {
-      if (!peer.lane || peer.supply.behindUs > nowUs() || outstanding >= mostBehind) return false;
+    mayAsk() {
+      if (outstanding >= mostBehind) return false;
       const now = host.mayRequest();
       if (now !== true) againMs = Math.min(againMs, now);
       else outstanding++;

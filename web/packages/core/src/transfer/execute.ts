@@ -41,7 +41,7 @@ export const execute = (shared: Shared, actions: Action[], now: number, { loads,
       certificates.set(peer, [...(certificates.get(peer) ?? []), s.id]);
     } else if (a.type === 'request' && s?.certificate && peer) {
       // What may not be asked for now comes again with another decision.
-      if (a.lane && !ahead.mayAsk(peer)) continue;
+      if (a.lane && !ahead.mayAsk()) continue;
       if (!cache.get(s.id)) {
         cache.open(s.id, s.certificate.length);
         peers.announce(s.id);

@@ -70,6 +70,7 @@ const viewPeers = (
         queued: p.supply.downloads.queued(),
         on_demand: p.onDemand,
         stalled_until_us: p.supply.stalledUntilUs,
+        behind_until_us: p.lane ? p.supply.behindUs : 2 ** 52,
         holds: p.holdings.holds,
         heard: p.holdings.heard,
         // What is on its way is waited for, and no more.
