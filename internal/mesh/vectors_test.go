@@ -64,6 +64,7 @@ type stepVector struct {
 	Linked    string          `json:"linked,omitempty"`
 	Gone      string          `json:"gone,omitempty"`
 	CanSource *bool           `json:"can_source,omitempty"`
+	Hold      *bool           `json:"hold,omitempty"`
 	Heard     *messageVector  `json:"heard,omitempty"`   // peer is the sender
 	Arrived   *arrivedVector  `json:"arrived,omitempty"` // a verified piece
 	Missed    *int            `json:"missed,omitempty"`  // stripe
@@ -168,6 +169,8 @@ func play(t *testing.T, c meshVector) {
 			m.Gone(readID(t, s.Gone))
 		case s.CanSource != nil:
 			m.CanSource(*s.CanSource)
+		case s.Hold != nil:
+			Hold(m, *s.Hold)
 		case s.Heard != nil:
 			m.Heard(s.At, readID(t, s.Heard.Peer), readMessage(t, *s.Heard))
 		case s.Arrived != nil:

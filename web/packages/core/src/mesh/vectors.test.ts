@@ -18,6 +18,8 @@ interface StepVector {
   linked?: string;
   gone?: string;
   can_source?: boolean;
+  /** Of a node that can be no source. */
+  hold?: boolean;
   heard?: MessageVector;
   arrived?: { peer: string; stripe: number };
   missed?: number;
@@ -62,6 +64,7 @@ const happen = (m: Mesh, s: StepVector): void => {
   if (s.linked) m.linked(s.linked);
   else if (s.gone) m.gone(s.gone);
   else if (s.can_source !== undefined) m.canSource(s.can_source);
+  else if (s.hold !== undefined) m.canSource(false, s.hold);
   else if (s.heard) m.heard(s.at_us, s.heard.peer, readMessage(s.heard));
   else if (s.arrived) m.arrived(s.arrived.peer, s.arrived.stripe);
   else if (s.missed !== undefined) m.missed(s.at_us, s.missed);
