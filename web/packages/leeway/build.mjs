@@ -95,7 +95,8 @@ const unknown = Object.fromEntries(
     .map((part) => [part, `<hash of ${part}>`]),
 );
 
-const integrityOf = (code) => `sha256-${createHash('sha256').update(code).digest('base64')}`;
+const hashOf = (code) => createHash('sha256').update(code).digest('base64');
+const integrityOf = (code) => `sha256-${hashOf(code)}`;
 
 /** The scripts in memory: the code, the modules that it was made of, and those of which something is left in it. */
 export async function scripts() {
@@ -117,7 +118,9 @@ export async function scripts() {
   }
   for (const name in unknown) {
     all[name] = await part(name, define);
-    codes = codes.map((code) => code.replace(unknown[name], integrityOf(all[name].code)));
+    // Without what all have in common: the first script has no room for it.
+    const [hash] = hashOf(all[name].code).split('=');
+    codes = codes.map((code) => code.replace(unknown[name], hash));
   }
   return { script: { ...script, name: 'leeway.js', code: smallest(codes) }, ...all };
 }

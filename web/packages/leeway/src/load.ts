@@ -13,7 +13,7 @@ import { fetchFrom, own, type PartScript as Script } from './script.ts';
 /** A script that is loaded where it is needed. The engine loads the others itself (`later.ts`). */
 export type Part = Exclude<keyof typeof parts, 'seldom' | 'disk'>;
 
-/** Written by the build: what each part must hash to, as `integrity` has it, and the version in its name. */
+/** Written by the build: what each part must hash to, SHA-256 in base64 without its `=`, and the version in its name. */
 declare const hashes: Record<Part, string>;
 declare const buildVersion: string;
 
@@ -30,7 +30,7 @@ const more = { media: { deadlineMs, observePlayback } };
 
 /** Loads a part: from beside this script, else from the tracker. */
 export async function loadPart<T>(tracker: string, part: Part): Promise<T> {
-  const integrity = hashes[part];
+  const integrity = `sha256-${hashes[part]}=`;
   // The query is for caches: a version is built often.
   const file = `leeway-${buildVersion}-${part}.js?${integrity.slice(-9)}`;
   const host = tracker.replace(/^ws/i, 'http');
