@@ -51,8 +51,8 @@ func (c *Conn) begin(ws *websocket.Conn) {
 	c.waiter.bind(c.net)
 	c.boundSystem()
 	ws.SetReadLimit(c.e.cfg.MaxMessage)
-	ws.SetPongHandler(func(string) error {
-		c.ponged(steady())
+	ws.SetPongHandler(func(said string) error {
+		c.ponged(steady(), []byte(said))
 		return nil
 	})
 	ws.SetPingHandler(func(data string) error {

@@ -1,6 +1,8 @@
 package wsconn
 
 import (
+	"encoding/binary"
+	"math/rand/v2"
 	"sync/atomic"
 	"time"
 )
@@ -8,11 +10,12 @@ import (
 // pulse is by what the pinger tells whether a connection is alive: when something came last, since when a write has been under
 // way, and how long pings take.
 type pulse struct {
-	heard  atomic.Int64 // when something came last, of steady
-	since  atomic.Int64 // when the write under way began; 0: none is
-	stuck  atomic.Bool  // a write took too long
-	pinged atomic.Int64 // when the last ping went out that was not answered; 0: none
-	rtt    atomic.Int64 // ns, smoothed; 0 until the first pong
+	heard  atomic.Int64  // when something came last, of steady
+	since  atomic.Int64  // when the write under way began; 0: none is
+	stuck  atomic.Bool   // a write took too long
+	pinged atomic.Int64  // when the last ping went out that was not answered; 0: none
+	mark   atomic.Uint64 // what that one says
+	rtt    atomic.Int64  // ns, smoothed; 0 until the first pong
 
 	midway  bool  // only the goroutine that reads: a message has begun, and is not whole
 	pingDue int64 // only the pinger
@@ -37,9 +40,21 @@ func (p *pulse) lives(now int64) {
 	}
 }
 
-// ponged takes a sample of the round trip: one quarter of the new one, three of what was known.
-func (p *pulse) ponged(now int64) {
+// asks notes that a ping goes out, and returns what it says.
+func (p *pulse) asks(now int64) []byte {
+	mark := rand.Uint64()
+	p.mark.Store(mark)
+	p.pinged.Store(now)
+	return binary.BigEndian.AppendUint64(nil, mark)
+}
+
+// ponged takes a sample of the round trip: one quarter of the new one, three of what was known. A pong that does not say what the ping did
+// is no sample: the other side would seem to be as near as it likes.
+func (p *pulse) ponged(now int64, said []byte) {
 	p.lives(now)
+	if len(said) != 8 || binary.BigEndian.Uint64(said) != p.mark.Load() {
+		return
+	}
 	sent := p.pinged.Swap(0)
 	if sent == 0 {
 		return // not asked for

@@ -11,15 +11,24 @@ func TestRoundTripsAreSmoothed(t *testing.T) {
 	for i, c := range []struct{ took, rtt time.Duration }{
 		{80 * time.Millisecond, 80 * time.Millisecond}, {160 * time.Millisecond, 100 * time.Millisecond}, {0, 75 * time.Millisecond},
 	} {
-		p.pinged.Store(at)
+		said := p.asks(at)
 		at += int64(c.took)
-		if p.ponged(at); p.RTT().Round(time.Microsecond) != c.rtt {
+		if p.ponged(at, said); p.RTT().Round(time.Microsecond) != c.rtt {
 			t.Errorf("pong %d: %v, want %v", i, p.RTT(), c.rtt)
 		}
 	}
+	old := p.asks(at)
+	p.ponged(at, old)
 	before := p.RTT()
-	if p.ponged(at + int64(time.Second)); p.RTT() != before || p.silent(at+int64(time.Second), 0) {
+	at += int64(time.Second)
+	if p.ponged(at, old); p.RTT() != before || p.silent(at, 0) {
 		t.Error("a pong that was not asked for is a sample, or is not heard")
+	}
+	long := append(p.asks(at), 0)
+	for name, said := range map[string][]byte{"says nothing": nil, "says more": long, "answers an older ping": old} {
+		if p.ponged(at, said); p.RTT() != before {
+			t.Errorf("a pong that %s is a sample", name)
+		}
 	}
 }
 

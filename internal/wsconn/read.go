@@ -128,13 +128,13 @@ func (c *Conn) control() bool {
 	if (b[0] != 0x80|websocket.PingMessage && b[0] != 0x80|websocket.PongMessage) || b[1]&0x80 == 0 || n > 125 || len(b) < 6+n {
 		return false
 	}
+	data := make([]byte, n)
+	for i := range data {
+		data[i] = b[6+i] ^ b[2+i&3]
+	}
 	if b[0] == 0x80|websocket.PongMessage {
-		c.ponged(steady())
+		c.ponged(steady(), data)
 	} else {
-		data := make([]byte, n)
-		for i := range data {
-			data[i] = b[6+i] ^ b[2+i&3]
-		}
 		c.pinging(data)
 	}
 	_, _ = c.br.Discard(6 + n)

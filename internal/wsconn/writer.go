@@ -68,8 +68,7 @@ func (w *writer) ping(now int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.end.begun {
-		w.pulse.pinged.Store(now)
-		w.queue(websocket.PingMessage, nil)
+		w.queue(websocket.PingMessage, w.pulse.asks(now))
 		w.rouse()
 	}
 }

@@ -285,6 +285,32 @@ func TestSilenceEndsAConnectionAndPongsKeepIt(t *testing.T) {
 	}
 }
 
+// TestPongsThatAnswerNoPingAreNoRoundTrip: trackers rank viewers by their round trips, and one that sends pongs ahead of pings would seem to
+// be next to all others.
+func TestPongsThatAnswerNoPingAreNoRoundTrip(t *testing.T) {
+	trips := make(chan time.Duration, 1)
+	f := endpoint(t, Config{PingEvery: 5 * time.Millisecond}, func(c *talk, _ *http.Request) {
+		_, _ = c.Read()
+		trips <- c.RTT()
+	})
+	c := dial(t, f)
+	pings, before := 0, ""
+	c.SetPingHandler(func(data string) error {
+		said := before
+		if pings++; pings%2 == 0 {
+			said = ""
+		}
+		if before = data; pings > 10 {
+			return c.WriteMessage(websocket.TextMessage, []byte("done"))
+		}
+		return c.WriteControl(websocket.PongMessage, []byte(said), time.Now().Add(patience))
+	})
+	closeCode(c)
+	if rtt := receive(t, trips); rtt != 0 {
+		t.Errorf("a round trip of %v, of pings that were not answered", rtt)
+	}
+}
+
 func TestDial(t *testing.T) {
 	leaks := goleak.IgnoreCurrent()
 	server := httptest.NewServer(Handler(Config{Subprotocol: subprotocol, MaxMessage: 1024}, conversation(func(c *talk, r *http.Request) {
