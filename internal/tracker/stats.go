@@ -102,8 +102,9 @@ func (s *session) stats(m *signal.Stats) {
 	add(defPrefetchWasted, c.bytes(m.PrefetchWasted), site)
 	add(defPromotions, c.count(m.Promotions), site)
 	add(defDisk, c.bytes(m.DiskBytes), site)
+	samples := c.samples(&s.t.cfg)
 	if m.Pacing != nil {
-		c.pacing(s.t.cfg.Metrics, m.Pacing, site)
+		c.pacing(samples, m.Pacing, site)
 	}
 	add(defContradictions, c.count(max(0, m.Contradictions-m.Disputes)), site, "origin")
 	add(defContradictions, c.count(m.Disputes), site, "certificates")
@@ -118,7 +119,7 @@ func (s *session) stats(m *signal.Stats) {
 		s.t.cfg.Metrics.Observe(defStartup, began, site, variant)
 	}
 	if played := c.seconds(m.LiveMs); played > 0 {
-		s.t.cfg.Metrics.Observe(defLiveLag, c.to(m.LiveLag/m.LiveMs, maxLag), site, variant)
+		samples.Observe(defLiveLag, c.to(m.LiveLag/m.LiveMs, maxLag), site, variant)
 	}
 	s.fares.Report(played, stalled, began)
 	s.claim(member, m, c)
@@ -126,6 +127,21 @@ func (s *session) stats(m *signal.Stats) {
 		add(defClamped, c.cut)
 	}
 }
+
+// samples is where the distributions of a report go. They have a sample a report: of one viewer, reports that follow each other at once would
+// weigh as much as those of so many viewers.
+func (c *clamp) samples(cfg *Config) metric.Sink {
+	if c.interval < cfg.StatsInterval/2 {
+		return unsampled{cfg.Metrics}
+	}
+	return cfg.Metrics
+}
+
+// unsampled takes no sample.
+type unsampled struct{ metric.Sink }
+
+// Observe implements metric.Sink.
+func (unsampled) Observe(*metric.Def, float64, ...string) {}
 
 // parts adds where parts of low-latency streams came from, and how the trees stand that bring them.
 func (c *clamp) parts(m metric.Sink, parts map[string]int64, site, variant string) {

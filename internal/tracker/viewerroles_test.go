@@ -3,8 +3,10 @@ package tracker
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/metric"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -97,10 +99,43 @@ func TestWhatUplinksCarryIsObserved(t *testing.T) {
 	w := newWorld(t)
 	v := w.tracker(nil).viewer("")
 	swarm := v.join().Swarm
+	w.clock.Move(10 * time.Second)
 	v.send(&signal.Stats{Swarm: swarm, Interval: 10_000, Pacing: &signal.Pacing{Queuing: 12_000, Base: 40_000, Target: 20_000, Window: 9600, Rate: 125_000, Yields: 1}})
 	testkit.Eventually(t, "one report has it", func() bool { return w.metrics.Count(defPacing, "demo") == 1 })
 	if got, n := w.metrics.Value(defPacing, "demo"), w.metrics.Count(defPacing, "demo"); got != 125_000 || n != 1 {
 		t.Errorf("%v bytes a second in %d reports, not 125,000 in one", got, n)
 	}
 	testkit.Eventually(t, "it gave way once", func() bool { return w.metrics.Value(defYields, "demo") == 1 })
+}
+
+// TestManySmallReportsAreOneSample: a viewer that reports on and on, of several memberships, weighs no more in distributions than others.
+func TestManySmallReportsAreOneSample(t *testing.T) {
+	w := newWorld(t)
+	v := w.tracker(nil).viewer("")
+	swarm := v.join().Swarm
+	handled := 0
+	report := func() {
+		v.send(&signal.Stats{
+			Swarm: swarm, Interval: 600_000, LiveMs: 1, LiveLag: 80_000, Pacing: &signal.Pacing{Queuing: 1, Base: 1, Target: 1, Window: 1, Rate: 1},
+		})
+		handled++
+	}
+	for round := range 2 {
+		w.clock.Move(10 * time.Second)
+		for i := range 15 {
+			if report(); i%5 == 4 { // a new membership begins anew
+				v.send(&signal.Leave{Swarm: swarm})
+				v.join()
+			}
+		}
+		testkit.Eventually(t, "all handled", func() bool { return w.metrics.Count(defHandle, "stats") == handled })
+		for _, d := range []*metric.Def{defPacing, defQueuing, defBase, defTarget, defWindow} {
+			if n := w.metrics.Count(d, "demo"); n != round+1 {
+				t.Errorf("%d samples of %s in %d intervals", n, d.Name, round+1)
+			}
+		}
+		if n := w.metrics.Count(defLiveLag, "demo", "peer"); n != round+1 {
+			t.Errorf("%d samples of lag in %d intervals", n, round+1)
+		}
+	}
 }
