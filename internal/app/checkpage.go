@@ -5,18 +5,19 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/leeway-video/leeway/internal/probe"
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
 // withCheckPage adds the page of the network check to a probe server.
-func withCheckPage(tests http.Handler) (http.Handler, error) {
+func withCheckPage(tests *probe.Server) (http.Handler, error) {
 	page, err := checkPage("")
 	if err != nil {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/check", page)
-	mux.Handle("/{$}", http.RedirectHandler("check", http.StatusFound))
+	mux.Handle("/check", probe.Page(tests, page))
+	mux.Handle("/{$}", probe.Page(tests, http.RedirectHandler("check", http.StatusFound)))
 	mux.Handle("/", tests)
 	return mux, nil
 }

@@ -99,6 +99,13 @@ func TestProbeCommand(t *testing.T) {
 				t.Errorf("HTTP: %d bytes, %v", n, err)
 			}
 			_ = r.Body.Close()
+			if page, err := client.Get("http" + scheme + listen + "/"); err != nil || page.StatusCode != 200 || page.Request.URL.Path != "/check" {
+				t.Errorf("the page: %v", err)
+			} else if n, err := io.Copy(io.Discard, page.Body); n > 128<<10 || err != nil {
+				t.Errorf("the page has %d bytes, which is more than it costs; %v", n, err)
+			} else {
+				_ = page.Body.Close()
+			}
 			testkit.Eventually(t, "the tests are counted", func() bool {
 				_, metrics := fetch(t, "GET", "http://"+admin+"/metrics")
 				return strings.Contains(metrics, `leeway_probe_tests_total{outcome="client",test="ndt7-download"} 1`+"\n") &&

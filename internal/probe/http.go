@@ -109,7 +109,7 @@ func (t *test) swallow(body io.Reader) (bytes, took int64, outcome string) {
 
 // open gives a request the place of a test, or answers it and returns false.
 func (s *Server) open(w http.ResponseWriter, r *http.Request, kind string) (*test, bool) {
-	client, ok := s.admit(w, r, startCost)
+	client, ok := s.admit(w, r, startCost-smallCost)
 	if !ok {
 		return nil, false
 	}
@@ -123,7 +123,7 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, kind string) (*tes
 
 // serveSmall sends one byte. A client that asks for it has the connection closed, so that its next request begins with a handshake.
 func (s *Server) serveSmall(w http.ResponseWriter, r *http.Request) {
-	if _, ok := s.admit(w, r, smallCost); ok {
+	if _, ok := s.admit(w, r, 0); ok {
 		if r.URL.Query().Get("close") == "1" {
 			w.Header().Set("Connection", "close")
 		}
@@ -149,7 +149,7 @@ type limits struct {
 }
 
 func (s *Server) serveInfo(w http.ResponseWriter, r *http.Request) {
-	client, ok := s.admit(w, r, smallCost)
+	client, ok := s.admit(w, r, 0)
 	if !ok {
 		return
 	}

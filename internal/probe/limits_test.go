@@ -2,8 +2,10 @@ package probe
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +79,43 @@ func TestBytesOfADay(t *testing.T) {
 		<-time.After(12 * time.Hour)
 		if r, got, err := w.request("GET", "/probe/v1/download?bytes=1000000", nil); err != nil || r.StatusCode != 200 || len(got) != 1_000_000 {
 			t.Errorf("half a day later: %d bytes, %v", len(got), err)
+		}
+	})
+}
+
+// TestEachRequestIsPaidFor: what is refused, is not there, or is a page, costs as well.
+func TestEachRequestIsPaidFor(t *testing.T) {
+	inBubble(t, Config{DailyBytes: 4 * startCost}, func(t *testing.T, w *world) {
+		page := Page(w.server, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+		for i, ask := range []struct {
+			method, path string
+			answered     int
+		}{
+			{"OPTIONS", "/probe/v1/upload", 4 * startCost / smallCost},
+			{"GET", "/nothing", 4 * startCost / smallCost},
+			{"POST", "/probe/v1/small", 4 * startCost / smallCost},
+			{"POST", "/probe/v1/quality?dscp=x", 4 * startCost / smallCost},
+			{"GET", "/ndt/v7/download", 4 * startCost / smallCost},
+			{"GET", "/probe/v1/download?bytes=0", 4 * startCost / smallCost},
+			{"GET", "/probe/v1/info", 4 * startCost / smallCost},
+			{"GET", "/check", 2},
+		} {
+			h := http.Handler(w.server)
+			if ask.path == "/check" {
+				h = page
+			}
+			answered := 0
+			for ; answered < 1000; answered++ {
+				r := httptest.NewRequest(ask.method, ask.path, nil)
+				r.RemoteAddr = fmt.Sprintf("198.51.100.%d:4000", 10+i)
+				told := httptest.NewRecorder()
+				if h.ServeHTTP(told, r); told.Code == http.StatusTooManyRequests {
+					break
+				}
+			}
+			if answered != ask.answered {
+				t.Errorf("%s %s: %d are answered, want %d", ask.method, ask.path, answered, ask.answered)
+			}
 		}
 	})
 }

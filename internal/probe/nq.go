@@ -11,7 +11,7 @@ const largeDownload = "8000000000"
 // serveNQ says where clients of draft-ietf-ippm-responsiveness find their tests. The names that end in https_… are those of its first
 // versions, which clients still read.
 func (s *Server) serveNQ(w http.ResponseWriter, r *http.Request) {
-	if _, ok := s.admit(w, r, smallCost); !ok {
+	if _, ok := s.admit(w, r, 0); !ok {
 		return
 	}
 	base := url.URL{Scheme: "http", Host: r.Host}

@@ -77,7 +77,7 @@ func (s *Server) serveQuality(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, err.Error(), ""})
 		return
 	}
-	client, ok := s.admit(w, r, startCost)
+	client, ok := s.admit(w, r, startCost-smallCost)
 	if !ok {
 		return
 	}

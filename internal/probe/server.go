@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	maxQuery    = 4096    // bytes of a query string
-	maxNetworks = 1 << 16 // that are remembered for their bytes; those beyond share
-	startCost   = 64 << 10
-	smallCost   = 1 << 10 // of a request that is no test
+	maxQuery    = 4096     // bytes of a query string
+	maxNetworks = 1 << 16  // that are remembered for their bytes; those beyond share
+	startCost   = 64 << 10 // of a test, with its request
+	smallCost   = 1 << 10  // of any request
 )
 
 var errDraining = errors.New("probe: draining")
@@ -78,7 +78,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Access-Control-Expose-Headers", "Retry-After")
 	h.Set("Timing-Allow-Origin", "*")
 	h.Set("Cache-Control", "no-store")
-	s.mux.ServeHTTP(w, r)
+	if _, ok := s.pays(w, r, smallCost); ok {
+		s.mux.ServeHTTP(w, r)
+	}
+}
+
+// Page has a page be paid for as two tests are, which is more than it has: else it would be what a client has of this server without an end.
+func Page(s *Server, page http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := s.pays(w, r, 2*startCost); ok {
+			page.ServeHTTP(w, r)
+		}
+	})
 }
 
 // random is n bytes to follow those that were sent. They repeat after 1 MiB only, so that nothing on the way can make them smaller.
@@ -150,8 +161,8 @@ func (s *Server) refuse(w http.ResponseWriter, r refusal) {
 	http.Error(w, r.text, r.status)
 }
 
-// admit answers a request that may not have what it asks for, and returns false. cost is charged to its address.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request, cost int64) (client netip.Addr, ok bool) {
+// pays charges a request to its address, or answers it and returns false.
+func (s *Server) pays(w http.ResponseWriter, r *http.Request, cost int64) (client netip.Addr, ok bool) {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, "The address of this connection is not known.", ""})
@@ -162,7 +173,15 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, cost int64) (clie
 		s.refuse(w, refusal{refusedBytes, http.StatusTooManyRequests, "This address has used up the bytes that it may have in a day.", "3600"})
 		return client, false
 	}
-	if err := s.authorized(r); err != nil { // a signature is checked for what is paid for
+	return client, true
+}
+
+// admit answers a request that may not have what it asks for, and returns false. more is charged to its address beside what any request costs.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, more int64) (client netip.Addr, ok bool) {
+	if client, ok = s.pays(w, r, more); !ok {
+		return client, false
+	}
+	if err := s.cfg.authorized(r); err != nil { // a signature is checked for what is paid for
 		s.refuse(w, *err)
 		return client, false
 	}
@@ -170,8 +189,8 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, cost int64) (clie
 }
 
 // authorized says why a request has no good token.
-func (s *Server) authorized(r *http.Request) *refusal {
-	if s.cfg.Authorize == nil {
+func (c *Config) authorized(r *http.Request) *refusal {
+	if c.Authorize == nil {
 		return nil
 	}
 	token := r.URL.Query().Get("access_token")
@@ -181,7 +200,7 @@ func (s *Server) authorized(r *http.Request) *refusal {
 	if token == "" {
 		return &refusal{refusedToken, http.StatusUnauthorized, "Tests need a token here: access_token=… or Authorization: Bearer.", ""}
 	}
-	if err := s.cfg.Authorize(token); err != nil {
+	if err := c.Authorize(token); err != nil {
 		return &refusal{refusedToken, http.StatusForbidden, "The token is not good for a test: " + err.Error(), ""}
 	}
 	return nil
