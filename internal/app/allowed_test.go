@@ -1,12 +1,16 @@
 package app
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/testkit"
 )
@@ -62,5 +66,34 @@ func TestUpAnswersAllowed(t *testing.T) {
 	}
 	if code, text := fetch(t, "GET", r.page+"/allowed?origin=https://other.example"); code != 200 || !strings.HasPrefix(text, "refused: ") {
 		t.Errorf("another page: %d %s", code, text)
+	}
+}
+
+// TestRequestsOverNewConnectionsAreBounded: one address asks for the script over a new connection each time.
+func TestRequestsOverNewConnectionsAreBounded(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	public, admin, dir := freeAddress(t), freeAddress(t), t.TempDir()
+	file := filepath.Join(dir, "leeway.yaml")
+	write(t, file, fmt.Sprintf("sites: [{name: demo, hosts: [video.example.com]}]\ntracker: {listen: %q, admin: %q, data_dir: %q, connects_per_second: 1}\nnats: {listen: %q}\n",
+		public, admin, filepath.Join(dir, "tracker"), freeAddress(t)))
+	stop := startService(t, admin, "tracker", "--config", file)
+	client, answered := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, 0
+	for ; answered < 2000; answered++ {
+		r, err := client.Get("http://" + public + "/leeway.js")
+		if err != nil {
+			break
+		}
+		_ = r.Body.Close()
+	}
+	if answered == 0 || answered == 2000 {
+		t.Errorf("%d requests over as many connections were answered", answered)
+	}
+	testkit.Eventually(t, "the refusal is counted", func() bool {
+		_, metrics := fetch(t, "GET", "http://"+admin+"/metrics")
+		return strings.Contains(metrics, `leeway_tracker_rejected_total{reason="rate"} 1`+"\n")
+	})
+	http.DefaultClient.CloseIdleConnections()
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }

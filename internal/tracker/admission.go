@@ -33,6 +33,10 @@ type admission struct {
 	addresses map[netip.Prefix]*address // guarded by mu: by network, and in IPv6 by the wider one too; the ticker removes the idle
 }
 
+// keptPart is which part of a connection's place is not given back when its request comes. A client that asks for anything over a new
+// connection each time would else have hands shaken with it without an end.
+const keptPart = 20
+
 // address is what comes from one network: an address, or a /64 in IPv6 and beside it the /48 around that. Guarded by admission.mu.
 type address struct {
 	connects budget
@@ -224,7 +228,7 @@ func (a *admission) Knock(from netip.Addr) bool {
 	return of != nil && a.begins(of, now)
 }
 
-// Entered gives the place back: the request has come, and a socket that it asks for takes its own.
+// Entered gives the place back, but for a part: the request has come, and a socket that it asks for takes its own.
 func (a *admission) Entered(from netip.Addr) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -233,7 +237,7 @@ func (a *admission) Entered(from netip.Addr) {
 		of = a.addresses[around]
 	}
 	for n := of; n != nil; n = n.wide {
-		n.connects.left = min(a.mostConnects(n), n.connects.left+1)
+		n.connects.left = min(a.mostConnects(n), n.connects.left+1-1.0/keptPart)
 	}
 }
 

@@ -60,12 +60,32 @@ func TestAnAddressBeginsSoManyAndNoMore(t *testing.T) {
 		t.Errorf("%d after a second, want 2", n)
 	}
 	a.Entered(from)
+	a.Entered(from)
 	if n := begun(); n != 1 {
-		t.Errorf("%d after a place was given back, want 1", n)
+		t.Errorf("%d after two places were given back but for a part, want 1", n)
 	}
 	*now = now.Add(time.Hour)
 	if n := begun(); n != 10 {
 		t.Errorf("%d after an hour, want 10", n)
+	}
+}
+
+// TestRequestsPayForTheirConnections: a client that asks for anything over a new connection each time has hands shaken with it so often.
+func TestRequestsPayForTheirConnections(t *testing.T) {
+	a, now := admitting(1000, 1000, 20)
+	from := netip.MustParseAddr("192.0.2.1")
+	asked := func() (n int) {
+		for ; n < 1_000_000 && a.Knock(from); n++ {
+			a.Entered(from)
+		}
+		return n
+	}
+	if n := asked(); n < 99*keptPart || n > 100*keptPart {
+		t.Errorf("%d at once, want %d", n, 100*keptPart)
+	}
+	*now = now.Add(time.Second)
+	if n := asked(); n < 19*keptPart || n > 21*keptPart {
+		t.Errorf("%d in a second, want %d", n, 20*keptPart)
 	}
 }
 
@@ -160,8 +180,9 @@ func TestOnePrefixDoesNotFillTheMemoryOfAddresses(t *testing.T) {
 		begun++
 	}
 	a.Entered(late)
+	a.Entered(late)
 	if left := 2*wideShare - 1; begun != left || !a.Knock(late) || a.Knock(late) {
-		t.Errorf("%d begun, want %d, and one more for the one that was given back", begun, left)
+		t.Errorf("%d begun, want %d, and one more for the two that were given back", begun, left)
 	}
 }
 

@@ -39,8 +39,9 @@ func TestAnAddressHasABudgetBeforeHandsAreShaken(t *testing.T) {
 		t.Error("a client that has a /64 has all its budgets")
 	}
 	n.Entered(a)
+	n.Entered(a)
 	if got := n.knocks(a); got != 1 {
-		t.Errorf("a request gave %d places back", got)
+		t.Errorf("two requests gave %d whole places back", got)
 	}
 	passed.Add(int64(time.Second / 2))
 	if got := n.knocks(a); got != 10 {

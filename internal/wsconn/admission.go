@@ -28,7 +28,7 @@ type AdmissionConfig struct {
 	Introduces           func(netip.Addr) bool // says of a balancer that each connection of its begins with a PROXY header, which says whose it is
 	Refused              func(reason string)   // counts: total, half-open, rate, proxy
 	Knock                func(netip.Addr) bool // takes a place of an address's budget before its handshake; false refuses it
-	Entered              func(netip.Addr)      // gives it back: the request is there, and counts as what it is
+	Entered              func(netip.Addr)      // may give it back: the request is there, and counts as what it is
 	Slack                int                   // bytes; see UsualSlack
 }
 
