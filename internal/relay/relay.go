@@ -20,7 +20,7 @@ const publishEvery = time.Second
 // stands behind as it may have allocations, and as many again over answersOver.
 const (
 	answersOver = 10 * time.Second
-	maxAnswered = 1 << 16 // networks that are remembered for their replies; those beyond share
+	maxAnswered = 1 << 16 // networks that are remembered for their replies, or their connections; those beyond share
 )
 
 var (
@@ -41,6 +41,7 @@ type Relay struct {
 	addresses   map[netip.Prefix]int         // guarded by mu: likewise, by network
 	connected   map[netip.Prefix]int         // guarded by mu: connections, by network
 	answers     access.Buckets[netip.Prefix] // guarded by mu: replies that no password stands behind
+	begun       access.Buckets[netip.Prefix] // guarded by mu: connections, each of which may be a handshake of TLS
 	allocations int                          // guarded by mu
 	connections int                          // guarded by mu
 }
@@ -59,10 +60,15 @@ func New(cfg Config) (*Relay, error) {
 	return &Relay{
 		cfg: cfg, rate: limiter(cfg.Rate),
 		users: map[string]int{}, addresses: map[netip.Prefix]int{}, connected: map[netip.Prefix]int{},
-		answers: access.Buckets[netip.Prefix]{
-			Rate: float64(cfg.MaxPerAddress) / answersOver.Seconds(), Burst: float64(cfg.MaxPerAddress), Most: maxAnswered,
-		},
+		answers: allowance(cfg.MaxPerAddress, 1), begun: allowance(cfg.MaxPerAddress, 2),
 	}, nil
+}
+
+// allowance is as many as an address may have, so many times at once, and as many again over answersOver.
+func allowance(perAddress, times int) access.Buckets[netip.Prefix] {
+	return access.Buckets[netip.Prefix]{
+		Rate: float64(perAddress) / answersOver.Seconds(), Burst: float64(times * perAddress), Most: maxAnswered,
+	}
 }
 
 // limiter lets a quarter of a second through at once, and no less than a few packets.
@@ -236,12 +242,13 @@ func (r *Relay) Introduce(client netip.Addr) bool {
 // Misled counts a connection whose balancer sent no valid PROXY header.
 func (r *Relay) Misled() { r.cfg.Metrics.Add(mRefused, 1, "proxy") }
 
-// refusal is why a client may have no more connections. The caller holds mu.
+// refusal is why a client may begin no more connections now. The caller holds mu.
 func (r *Relay) refusal(client netip.Addr) string {
 	switch {
 	case r.draining.Load():
 		return "draining"
-	case client.IsValid() && r.connected[access.Customer(client)] >= r.cfg.MaxPerAddress:
+	case !client.IsValid():
+	case r.connected[access.Customer(client)] >= r.cfg.MaxPerAddress, !r.begun.Take(access.Customer(client), 1, r.cfg.Now()):
 		return "address"
 	}
 	return ""

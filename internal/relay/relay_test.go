@@ -168,6 +168,32 @@ func TestConnections(t *testing.T) {
 	}
 }
 
+// TestConnectionsThatComeAndGoAreBounded: each may be a handshake of TLS, so an address begins so many, and others go on.
+func TestConnectionsThatComeAndGoAreBounded(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.MaxPerAddress = 100 })
+	from := netip.MustParseAddr("2001:db9:1::1")
+	begun := func() (n int) {
+		for ; n < 10_000 && w.Connect(from, "tls"); n++ {
+			w.Disconnect(from, "tls")
+		}
+		return n
+	}
+	if n := begun(); n != 200 {
+		t.Errorf("%d at once, want 200", n)
+	}
+	w.now = w.now.Add(time.Second)
+	from = netip.MustParseAddr("2001:db9:1:8000::1") // the same customer's
+	if n := begun(); n != 10 {
+		t.Errorf("%d a second later, want 10", n)
+	}
+	if !w.Connect(netip.MustParseAddr("192.0.2.1"), "tls") {
+		t.Error("another address pays for it")
+	}
+	if n := w.metrics.Value(mRefused, "address"); n != 2 {
+		t.Errorf("%v refusals are counted, want 2", n)
+	}
+}
+
 // TestABalancersConnectionsAreItsClients: they count in all at once, and under an address when it is known whose they are.
 func TestABalancersConnectionsAreItsClients(t *testing.T) {
 	client, other, nobody := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), netip.Addr{}
