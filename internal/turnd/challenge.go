@@ -18,7 +18,10 @@ const (
 	methodBinding          = 0x0001
 	methodAllocate         = 0x0003
 	attrMessageIntegrity   = 0x0008
+	attrNonce              = 0x0015
 	attrRequestedTransport = 0x0019
+
+	longestNonce = 127 // bytes (RFC 8489, 14.10)
 )
 
 // stunKind is the type of a STUN message; false: it is none.
@@ -30,15 +33,26 @@ func stunKind(p []byte) (kind uint16, ok bool) {
 }
 
 // carries says whether a STUN message has an attribute.
-func carries(p []byte, attribute uint16) bool {
+func carries(p []byte, attribute uint16) bool { return lengthOf(p, attribute) >= 0 }
+
+// lengthOf is what a STUN message says of the length of its first attribute of a type; below 0: it has none.
+func lengthOf(p []byte, attribute uint16) int {
 	for p = p[stunHeader:]; len(p) >= stunAttributeHeader; {
+		length := int(binary.BigEndian.Uint16(p[2:]))
 		if binary.BigEndian.Uint16(p) == attribute {
-			return true
+			return length
 		}
-		n := stunAttributeHeader + (int(binary.BigEndian.Uint16(p[2:]))+3)&^3
+		n := stunAttributeHeader + (length+3)&^3
 		p = p[min(n, len(p)):]
 	}
-	return false
+	return -1
+}
+
+// overlong says of a packet that it has a longer nonce than there is. pion reads it as one number, in a time that grows with the square of its
+// length, before it looks at the password.
+func overlong(p []byte) bool {
+	_, ok := stunKind(p)
+	return ok && lengthOf(p, attrNonce) > longestNonce
 }
 
 // incomplete says of a datagram that it is a request which a client never begins with: without a password only what asks for an

@@ -1,6 +1,7 @@
 package turnd
 
 import (
+	"bytes"
 	"net"
 	"testing"
 	"time"
@@ -53,6 +54,32 @@ func attribute(kind stun.AttrType, value ...byte) stun.Setter {
 	return stun.RawAttribute{Type: kind, Value: value}
 }
 
+// falseNonce is a request for an allocation with a password and a nonce of so many bytes, both made up.
+func falseNonce(length int) []stun.Setter {
+	return []stun.Setter{
+		stun.NewType(stun.MethodAllocate, stun.ClassRequest), attribute(stun.AttrRequestedTransport, 17, 0, 0, 0),
+		attribute(stun.AttrNonce, bytes.Repeat([]byte("Z"), length)...), stun.NewShortTermIntegrity("x"),
+	}
+}
+
+// TestALongNonceEndsItsConnection: pion would read it, which takes a tenth of a millisecond, before it looks at the password.
+func TestALongNonceEndsItsConnection(t *testing.T) {
+	w := newWorld(t, nil)
+	for length, want := range map[int]bool{longestNonce: false, 1400: true} {
+		c, err := net.Dial("tcp", w.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write(stun.MustBuild(append([]stun.Setter{stun.TransactionID}, falseNonce(length)...)...).Raw); err != nil {
+			t.Fatal(err)
+		}
+		if got := ended(t, c); got != want { // else there is a reply
+			t.Errorf("after a nonce of %d bytes the connection has ended: %t", length, got)
+		}
+	}
+}
+
 // TestAStrangersRequestIsAnsweredWithLittle: what is asked without a password has a reply of little more than its own length, or
 // none.
 func TestAStrangersRequestIsAnsweredWithLittle(t *testing.T) {
@@ -76,6 +103,8 @@ func TestAStrangersRequestIsAnsweredWithLittle(t *testing.T) {
 			"allocate with a false password",
 			[]stun.Setter{stun.NewType(stun.MethodAllocate, stun.ClassRequest), udp, stun.NewShortTermIntegrity("x")}, true,
 		},
+		{"allocate with a false nonce", falseNonce(longestNonce), true},
+		{"allocate with a nonce that is none", falseNonce(longestNonce + 1), false},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			m := stun.MustBuild(append([]stun.Setter{stun.TransactionID}, r.setters...)...)
@@ -108,7 +137,7 @@ func TestAStrangersRequestIsAnsweredWithLittle(t *testing.T) {
 			}
 		})
 	}
-	if n := unanswered(w, "incomplete"); n != 6 {
+	if n := unanswered(w, "incomplete"); n != 7 {
 		t.Errorf("%v requests are counted as incomplete", n)
 	}
 }

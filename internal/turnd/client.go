@@ -29,7 +29,7 @@ func (c *clientSocket) ReadFrom(p []byte) (int, net.Addr, error) {
 		if err == nil && n >= channelHeader && p[0]>>6 == 1 && c.server.pass(from, p[:n]) {
 			continue
 		}
-		if err == nil && incomplete(p[:n]) {
+		if err == nil && (incomplete(p[:n]) || overlong(p[:n])) {
 			c.server.cfg.Policy.Ignored()
 			continue
 		}

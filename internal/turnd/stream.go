@@ -24,7 +24,7 @@ const (
 	channelHeader  = 4
 )
 
-var errFrame = errors.New("turnd: neither STUN nor channel data, or too long")
+var errFrame = errors.New("turnd: neither STUN nor channel data, or too long, or with too long a nonce")
 
 // stream is a client's connection, TCP or TLS. Read gives one whole frame: pion puts frames together by calling itself
 // for every piece of one, on a stack that a sender of single bytes would make grow.
@@ -64,10 +64,14 @@ func (s *stream) Read(p []byte) (int, error) {
 	if n == 0 || n > min(maxFrame, len(p)) {
 		return 0, errFrame
 	}
-	if n, err = io.ReadFull(s.in, p[:n]); err == nil {
-		s.asked = request(p[:n])
+	if n, err = io.ReadFull(s.in, p[:n]); err != nil {
+		return n, err
 	}
-	return n, err
+	if overlong(p[:n]) {
+		return 0, errFrame
+	}
+	s.asked = request(p[:n])
+	return n, nil
 }
 
 // frameLength is of the frame that begins so, padding and all; 0: none does.
