@@ -123,8 +123,8 @@ func (l *Line) live(remote *sdp.Description, offering bool) error {
 	stop := context.AfterFunc(l.ctx, func() { _ = secure.Close() })
 	p := &patience{Conn: secure, rtt: func() time.Duration { return time.Duration(l.rtt.Load()) }}
 	l.association, err = sctp.ClientWithOptions(
-		sctp.WithNetConn(p), sctp.WithLoggerFactory(silent), sctp.WithMTU(webrtcend.MTU), sctp.WithMaxMessageSize(largest),
-		sctp.WithMaxReceiveBufferSize(receiveBuffer), sctp.WithMinCwnd(minCwnd), sctp.WithEnableZeroChecksum(true),
+		sctp.WithNetConn(&webrtcend.Bounded{Conn: p}), sctp.WithLoggerFactory(silent), sctp.WithMTU(webrtcend.MTU), sctp.WithMaxMessageSize(largest),
+		sctp.WithMaxReceiveBufferSize(receiveBuffer), sctp.WithMaxReassemblyQueueEntries(mostFragments), sctp.WithMinCwnd(minCwnd), sctp.WithEnableZeroChecksum(true),
 	)
 	stop()
 	if err != nil {

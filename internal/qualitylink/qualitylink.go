@@ -21,9 +21,11 @@ const (
 )
 
 const (
-	// receiveBuffer and largest bound what SCTP keeps of a client, bytes.
+	// receiveBuffer and largest bound what SCTP keeps of a client, bytes, and mostFragments how many fragments of a channel, of which some may
+	// have no byte.
 	receiveBuffer = 1 << 20
 	largest       = 64 << 10
+	mostFragments = 16_384
 	// minCwnd keeps a loss from stopping a stream whose rate is far below the line's, bytes.
 	minCwnd  = 64 << 10
 	lostTime = 10 * time.Second

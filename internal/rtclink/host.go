@@ -24,6 +24,9 @@ const (
 	// receiveBuffer of SCTP, bytes: with pion's default of 1 MiB a transfer stalls for good once channels × message
 	// size come near it.
 	receiveBuffer = 2 << 20
+	// mostFragments of a channel are kept until they are read: twice as many as the requests that a peer may send at once (peer.Rates). SCTP counts
+	// their bytes alone, of which a fragment may have none.
+	mostFragments = 32_768
 	// minCwnd of SCTP, bytes: its first window, and its lowest. Above what the bound in flight (flight.go) lets go at first
 	// and on thin paths, so that the bound is the brake there: SCTP's own window, a dozen packets after a loss, is a tenth of
 	// what a path of 10 Mbit/s and 50 ms carries.

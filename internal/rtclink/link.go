@@ -183,11 +183,12 @@ func (l *Link) associate(remote *sdp.Description, client bool) (*sctp.Associatio
 // overlay makes the association of a link over conn.
 func (l *Link) overlay(conn net.Conn, remote *sdp.Description) (*sctp.Association, error) {
 	options := []sctp.ClientOption{
-		sctp.WithNetConn(conn),
+		sctp.WithNetConn(&webrtcend.Bounded{Conn: conn}),
 		sctp.WithLoggerFactory(l.host.loggers),
 		sctp.WithMTU(webrtcend.MTU),
 		sctp.WithMaxMessageSize(sctpMessage),
 		sctp.WithMaxReceiveBufferSize(receiveBuffer),
+		sctp.WithMaxReassemblyQueueEntries(mostFragments),
 		sctp.WithMinCwnd(minCwnd),
 		sctp.WithCwndCAStep(cwndStep),
 		sctp.WithEnableZeroChecksum(true), // DTLS authenticates what CRC-32 would check again
