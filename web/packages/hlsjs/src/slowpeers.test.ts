@@ -23,8 +23,6 @@ const film = new RenditionFilm(segments + 5, [
   { peak: 1_012_000, average: 808_000 },
   { peak: 1_877_000, average: 1_476_000 },
 ]);
-// Its segments have a length each, and certificates say that.
-Object.assign(film, { bytes: undefined });
 const [home, helper] = ['1'.repeat(32), '2'.repeat(32)] as const;
 
 /** Bits per second of the line; of a peer, what it is, and bytes per second that it sends from the sixth second on. */

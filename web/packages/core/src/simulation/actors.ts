@@ -146,7 +146,7 @@ export class Seed {
                   this.names.get(segment)! + (range ? `#${range.first}-${range.last}` : ''),
                   data,
                   Math.floor(this.network.world.now()),
-                  bytes,
+                  bytes || data.length,
                   this.version,
                 );
                 p.send({ type: 'certificate', segment, certificate });

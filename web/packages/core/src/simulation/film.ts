@@ -112,6 +112,7 @@ export class Film {
   constructor(
     count: number,
     readonly durationMs: number,
+    /** Of each segment; 0: each has a length of its own. */
     readonly bytes: number,
   ) {
     for (let n = 0; n < count; n++) {
