@@ -71,11 +71,11 @@ func TestAnUpdateDoesNotWaitForSignals(t *testing.T) {
 	p := newScript(greet)
 	p.w.run(time.Millisecond)
 	for range 400 {
-		p.send(&signal.Signal{Swarm: signal.ID{1}, To: signal.ID{2}, Link: signal.ID{3}, Kind: "end"}, false)
+		p.send(&signal.Signal{Swarm: signal.ID{1}, To: signal.ID{2}, Link: signal.ID{3}, Kind: "end"})
 	}
 	p.w.run(300 * time.Millisecond)
 	began := p.w.now
-	p.send(&signal.Update{Swarm: signal.ID{1}, Want: 3}, false)
+	p.send(&signal.Update{Swarm: signal.ID{1}, Want: 3})
 	p.w.run(100 * time.Second)
 	s := p.sockets[0]
 	perSecond := map[int64]int{}

@@ -40,7 +40,7 @@ func (j *joining) with(ready []signal.Offer, attempt, want int) {
 		switch {
 		case attempt != j.count:
 			if answer != nil && answer.Swarm != j.swarm() {
-				j.session.send(&signal.Leave{Swarm: answer.Swarm}, false) // of a title that it is not
+				j.session.send(&signal.Leave{Swarm: answer.Swarm}) // of a title that it is not
 			}
 		case refusal == nil:
 			j.joined(answer)

@@ -25,7 +25,7 @@ type membershipHost struct {
 	titleHost
 	line      *line
 	span      func() *signal.Range // what the viewer holds and will want next
-	sendStats func(last bool)
+	sendStats func()
 	decided   func() // there is an engine
 }
 
@@ -193,7 +193,7 @@ func (t *membership) signalTo(to, link signal.ID, m signal.Signal) {
 		return
 	}
 	m.Swarm, m.To, m.Link = t.swarm.Swarm, to, link
-	t.session.send(&m, false)
+	t.session.send(&m)
 }
 
 // opened implements linkEvents.
@@ -382,7 +382,7 @@ func (t *membership) stop() {
 	t.closed = true
 	t.joining.forget()
 	if t.session != nil && !t.swarm.Swarm.IsZero() {
-		t.session.send(&signal.Leave{Swarm: t.swarm.Swarm}, true)
+		t.session.send(&signal.Leave{Swarm: t.swarm.Swarm})
 	}
 	t.updates.stop()
 	t.timers.clear("rejoin", "begin", "linking")

@@ -115,7 +115,7 @@ func (s *session) greet() {
 }
 
 func (s *session) showToken(token string) {
-	s.send(&signal.Token{Request: s.requests.id(), Token: token}, false)
+	s.send(&signal.Token{Request: s.requests.id(), Token: token})
 }
 
 func (s *session) write(m signal.Message) {
@@ -258,18 +258,14 @@ func (s *session) retry(m *signal.Error) bool {
 	return true
 }
 
-// send sends a message within the tracker's rate, or at once: last words do not wait. It says whether there is a session.
-func (s *session) send(m signal.Message, atOnce bool) bool {
+// send sends a message within the tracker's rate. It says whether there is a session.
+func (s *session) send(m signal.Message) bool {
 	if s.state != sessionReady {
 		return false
 	}
 	b, err := signal.Encode(m)
 	if err != nil {
 		return false
-	}
-	if atOnce {
-		s.socket.Send(b)
-		return true
 	}
 	_, is := m.(*signal.Signal)
 	s.outbox.put(b, is)
@@ -281,7 +277,7 @@ func (s *session) join(m signal.Join, then func(*signal.Joined, *signal.Error)) 
 	m.Request = s.requests.id()
 	if m.Ahead && s.state == sessionConnecting {
 		s.write(&m)
-	} else if !s.send(&m, false) {
+	} else if !s.send(&m) {
 		then(nil, &signal.Error{Code: "lost"})
 		return
 	}

@@ -163,7 +163,7 @@ func TestMessagesKeepTheTrackersRate(t *testing.T) {
 	p := newScript(greet)
 	p.w.run(time.Millisecond)
 	for range 35 {
-		p.send(&signal.Update{Swarm: signal.ID{1}}, false)
+		p.send(&signal.Update{Swarm: signal.ID{1}})
 	}
 	p.w.run(10 * time.Second)
 	s := p.sockets[0]
@@ -175,9 +175,13 @@ func TestMessagesKeepTheTrackersRate(t *testing.T) {
 			t.Errorf("messages %d to %d within %v", i, j, s.at[j].Sub(s.at[i]))
 		}
 	}
-	p.send(&signal.Leave{Swarm: signal.ID{1}}, true)
-	if _, ok := s.sent[len(s.sent)-1].(*signal.Leave); !ok {
-		t.Error("last words waited")
+	for range 20 {
+		p.send(&signal.Update{Swarm: signal.ID{1}})
+	}
+	p.send(&signal.Leave{Swarm: signal.ID{1}})
+	p.stop()
+	if _, ok := s.sent[len(s.sent)-1].(*signal.Leave); !ok || len(s.sent) != 36+21 {
+		t.Errorf("last words waited, or went ahead of what they are about: %d messages, and %T", len(s.sent), s.sent[len(s.sent)-1])
 	}
 }
 

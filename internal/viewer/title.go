@@ -70,13 +70,13 @@ func (t *title) noteRange(r request) {
 }
 
 // sendStats reports what was counted since the last time.
-func (t *title) sendStats(last bool) {
+func (t *title) sendStats() {
 	if t.swarm.Swarm.IsZero() || t.session == nil || t.session.state != sessionReady {
 		return
 	}
 	m := t.report.take(t.engine)
 	m.Swarm = t.swarm.Swarm
-	t.session.send(&m, last)
+	t.session.send(&m)
 }
 
 // stop leaves the swarm and lets go of everything.
@@ -87,6 +87,6 @@ func (t *title) stop() {
 	if t.engine != nil {
 		t.engine.ahead.loseAll()
 	}
-	t.sendStats(true)
+	t.sendStats()
 	t.membership.stop()
 }

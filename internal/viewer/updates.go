@@ -14,7 +14,7 @@ type updates struct {
 	session   *session
 	links     *links
 	span      func() *signal.Range // what the viewer holds and will want next
-	sendStats func(last bool)
+	sendStats func()
 
 	swarm    signal.ID // joined; zero: none
 	every    time.Duration
@@ -35,7 +35,7 @@ func (u *updates) send() {
 	u.lastWant = u.links.want()
 	u.session.send(&signal.Update{
 		Swarm: u.swarm, Range: u.span(), Saturated: u.lastWant == 0, Links: u.links.count(true), Want: u.lastWant,
-	}, false)
+	})
 }
 
 // soon tells of a change, together with what else changes soon.
@@ -54,7 +54,7 @@ func (u *updates) changed() {
 
 func (u *updates) tick() {
 	u.timers.set("stats", u.stats, u.tick)
-	u.sendStats(false)
+	u.sendStats()
 }
 
 // stop tells nothing more, until the next begin.

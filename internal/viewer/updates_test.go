@@ -16,7 +16,7 @@ func newUpdates(t *testing.T) (*updates, *script, func() []*signal.Update) {
 	}
 	l := newLinks(p.w, nil, nil, nil)
 	l.terms = linkTerms{role: "full", most: 4}
-	u := &updates{timers: newTimers(p.w), session: p.session, links: l, span: func() *signal.Range { return nil }, sendStats: func(bool) {}}
+	u := &updates{timers: newTimers(p.w), session: p.session, links: l, span: func() *signal.Range { return nil }, sendStats: func() {}}
 	return u, p, func() (list []*signal.Update) {
 		for _, m := range p.sockets[0].sent {
 			if m, ok := m.(*signal.Update); ok {
@@ -34,11 +34,7 @@ func TestUpdates(t *testing.T) {
 		t.Error("told of no swarm")
 	}
 	reports := 0
-	u.sendStats = func(last bool) {
-		if !last {
-			reports++
-		}
-	}
+	u.sendStats = func() { reports++ }
 	swarm := signal.ID{7}
 	u.begin(swarm, &signal.Welcome{UpdateEvery: 1000, StatsInterval: 500})
 	if p.w.run(2100 * time.Millisecond); len(told()) != 2 || reports != 4 || told()[0].Swarm != swarm || told()[0].Want != 4 || told()[0].Saturated {
