@@ -10,6 +10,7 @@ export interface Given {
 
 interface RecorderWindow {
   __given?: Promise<Given>[];
+  __received: RecorderStage['received'];
   // biome-ignore lint/suspicious/noExplicitAny: the page's Video.js
   videojs?: any;
   // biome-ignore lint/suspicious/noExplicitAny: the page's hls.js
@@ -41,6 +42,7 @@ function watchPlayers(): void {
       all.push(crypto.subtle.digest('SHA-256', data.slice(0)).then((d) => ({ path, digest: hex(d) })));
     },
   };
+  page.__received = stage.received;
   const known = new WeakSet();
   const timer = setInterval(() => {
     const { Hls } = page;
@@ -62,21 +64,15 @@ const recordHls = readFileSync(join(import.meta.dirname, 'conformance/record-hls
 /** What is to run in a page before any of its scripts. */
 export const recordGiven = `${recordHls}\n(${watchPlayers})();`;
 
-/** Has a page's player of Video.js tell from now on what it is given whole. */
+/** Has a page's player of Video.js tell from now on what it is given, as `recordGiven` has those of hls.js. */
 export function recordVideojs(viewer: Viewer): Promise<void> {
   return viewer.page.evaluate(() => {
-    const page = window as unknown as RecorderWindow;
-    const all: Promise<Given>[] = [];
-    page.__given = all;
-    const [player] = page.videojs.getAllPlayers();
+    const { videojs, __received } = window as unknown as RecorderWindow;
+    const [player] = videojs.getAllPlayers();
     player
       .tech(true)
       .vhs.xhr.onResponse(({ requestType, uri, response }: { requestType: string; uri: string; response: unknown }) => {
-        if (requestType !== 'segment' || !(response instanceof ArrayBuffer)) return;
-        const path = new URL(uri, location.href).pathname;
-        const hex = (digest: ArrayBuffer) =>
-          Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0'));
-        all.push(crypto.subtle.digest('SHA-256', response.slice(0)).then((d) => ({ path, digest: hex(d).join('') })));
+        if (requestType === 'segment' && response instanceof ArrayBuffer) __received({ url: uri, data: response });
       });
   });
 }
