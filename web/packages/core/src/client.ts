@@ -84,7 +84,7 @@ export interface ClientParts {
 
 const restMs = 60_000;
 const unreachableAfter = 3;
-const passing = /^(not-|draining|overloaded|rate-limited)/;
+const passing = /^(not-(introduced|joined)|draining|overloaded|rate-limited)$/;
 
 export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
   const { environment, version } = parts;

@@ -271,6 +271,9 @@ describe('consent and stop', () => {
       hint: 'Join.',
     });
     expect(codes()).toEqual([]);
+    // That would be a defect of this side.
+    tracker.last.say({ type: 'error', code: 'not-ready', message: 'The session is not open yet.', hint: 'Say hello.' });
+    expect(codes()).toEqual(['tracker-error']);
     leeway.stop();
   });
 

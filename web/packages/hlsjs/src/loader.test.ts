@@ -303,6 +303,13 @@ describe('the fragment loader', () => {
     expect(playback.aborts).toBe(1);
   });
 
+  test.each([0, Number.POSITIVE_INFINITY])('a policy of %s ms is no limit', async (maxLoadTimeMs) => {
+    const { loader, own, callbacks, clock } = setUp();
+    loader.load(own, { loadPolicy: { maxLoadTimeMs } }, callbacks);
+    await clock.advance(600_000);
+    expect(callbacks.onTimeout).not.toHaveBeenCalled();
+  });
+
   test('an origin that is asked after a wait for peers has the time that it has without them, not more', async () => {
     const { load, playback, callbacks, clock } = setUp();
     load();

@@ -234,7 +234,7 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
       const start = () => {
         clock.clearTimer(timer);
         stats.loading.start = clock.now();
-        if (limit! < Number.POSITIVE_INFINITY)
+        if (limit! > 0 && limit! < Number.POSITIVE_INFINITY)
           timer = clock.setTimer(() => cancel()?.onTimeout(stats, context, null), limit!);
       };
       const request = requestFor(context, attached, async (signal, onProgress, part) => {
