@@ -54,7 +54,7 @@ export function requestFor(
     bitrate: playlist.attributes?.BANDWIDTH ?? vhs.playlists?.media()?.attributes?.BANDWIDTH ?? 0,
     adaptive: (vhs.playlists?.main?.playlists.length ?? 0) > 1,
     deadlineMs: () => (init ? 0 : deadlineMs(media, ref.startMs / 1000)),
-    upcoming: part || init ? [] : upcomingOf(pending),
+    upcoming: init ? [] : upcomingOf(pending),
     part,
     track,
     live: !playlist.endList,

@@ -69,6 +69,8 @@ export const start: Start = (video, src, options, listener) => {
     });
   };
   const slots = (list?: Playlist) => place(list?.segments ?? [], begin());
+  const withUrl = (url: string) => (list: Playlist) =>
+    !!list.segments?.some(({ resolvedUri, parts }) => resolvedUri === url || parts?.some((p) => p.resolvedUri === url));
   /** Where a segment of a playlist is, or a part of one. */
   const find = (list: Playlist, url: string) => {
     const segments = slots(list);
@@ -82,7 +84,7 @@ export const start: Start = (video, src, options, listener) => {
   player.on('xhr-hooks-ready', () => {
     vhs()!.xhr.onResponse(({ requestType, uri, status, response }, error) => {
       const lists = playlists();
-      const level = lists.findIndex((list) => find(list, uri));
+      const level = lists.findIndex(withUrl(uri));
       if (error || requestType !== 'segment' || !/^20[06]$/.test(String(status)) || level < 0) return;
       const { sn, startMs, durationMs } = find(lists[level]!, uri)!;
       const bytes = response?.byteLength ?? 0;
@@ -125,6 +127,6 @@ export const start: Start = (video, src, options, listener) => {
       return date && Date.now() - (date.getTime() + video.currentTime * 1000 - begin());
     },
     bitrate: () => shown()?.attributes?.BANDWIDTH ?? 0,
-    height: (url) => playlists().find((list) => find(list, url))?.attributes?.RESOLUTION?.height,
+    height: (url) => playlists().find(withUrl(url))?.attributes?.RESOLUTION?.height,
   } satisfies Driver;
 };
