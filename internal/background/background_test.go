@@ -227,17 +227,12 @@ func TestAPathThatFallsSilentTimesOutAndRecovers(t *testing.T) {
 		defer h.stop()
 		wait(2 * time.Second)
 		w := h.wires[0]
-		w.Mu.Lock()
-		heard := w.Acked
-		w.Acked = func([]byte) {}
-		w.Mu.Unlock()
+		heard := silence(w)
 		wait(5 * time.Second)
 		if s := h.sender.Stats(); s.Timeouts == 0 || s.Flight > 4*payload {
 			t.Errorf("after five silent seconds: %+v", s)
 		}
-		w.Mu.Lock()
-		w.Acked = heard
-		w.Mu.Unlock()
+		heard()
 		_, before := w.Sent()
 		wait(20 * time.Second)
 		if _, after := w.Sent(); after-before < 1_250_000*10 {
@@ -253,14 +248,9 @@ func TestAnotherPathGoesOnAtOnce(t *testing.T) {
 		defer h.stop()
 		wait(2 * time.Second)
 		w := h.wires[0]
-		w.Mu.Lock()
-		heard := w.Acked
-		w.Acked = func([]byte) {}
-		w.Mu.Unlock()
+		heard := silence(w)
 		wait(500 * time.Millisecond)
-		w.Mu.Lock()
-		w.Acked = heard
-		w.Mu.Unlock()
+		heard()
 		_, before := w.Sent()
 		wait(100 * time.Millisecond)
 		_, still := w.Sent()

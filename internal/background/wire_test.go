@@ -46,6 +46,19 @@ type host struct {
 	stop      func()
 }
 
+// silence loses the acks that come by a link, until they are to be heard again.
+func silence(l *testkit.Link) (heard func()) {
+	l.Mu.Lock()
+	defer l.Mu.Unlock()
+	acked := l.Acked
+	l.Acked = func([]byte) {}
+	return func() {
+		l.Mu.Lock()
+		defer l.Mu.Unlock()
+		l.Acked = acked
+	}
+}
+
 func newHost(links, rate int, delay time.Duration) *host {
 	h := &host{sender: NewSender(ledbat.Config{}, time.Now)}
 	ctx, cancel := context.WithCancel(context.Background())

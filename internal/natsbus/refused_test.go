@@ -16,14 +16,20 @@ import (
 // restricted is a server whose user may publish and subscribe to test.allowed alone, and has its answers in an inbox of its own.
 func restricted(t *testing.T) (url string) {
 	t.Helper()
-	s, err := begin(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, Users: []*server.User{
+	return running(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, Users: []*server.User{
 		{Username: "all", Password: "a"},
 		{Username: "some", Password: "s", Permissions: &server.Permissions{
 			Publish:   &server.SubjectPermission{Allow: []string{"test.allowed"}},
 			Subscribe: &server.SubjectPermission{Allow: []string{"test.allowed", "_INBOX.some.>"}},
 			Response:  &server.ResponsePermission{MaxMsgs: 1, Expires: time.Minute},
 		}},
-	}})
+	}}).ClientURL()
+}
+
+// running is a server that ends with the test.
+func running(t *testing.T, o *server.Options) *server.Server {
+	t.Helper()
+	s, err := begin(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +37,7 @@ func restricted(t *testing.T) (url string) {
 		s.Shutdown()
 		s.WaitForShutdown()
 	})
-	return s.ClientURL()
+	return s
 }
 
 // TestARefusedSubjectIsAnError: what the server does not allow is neither reported as sent nor taken for a subscription.
@@ -102,14 +108,7 @@ func TestARequestCannotMakeAReplicaSpeakForAnother(t *testing.T) {
 func TestAConnectionThatEndedForGoodIsTold(t *testing.T) {
 	noLeaks(t)
 	options := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}
-	s, err := begin(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		s.Shutdown()
-		s.WaitForShutdown()
-	})
+	s := running(t, options)
 	lost := make(chan error, 2)
 	b := open(t, Config{URL: s.ClientURL(), Lost: func(err error) { lost <- err }})
 	open(t, Config{URL: s.ClientURL(), Lost: func(err error) { t.Errorf("closed, and told of it: %v", err) }})

@@ -272,15 +272,21 @@ func TestALineHearsFewAddresses(t *testing.T) {
 		if all, err := p.at.agent.GetRemoteCandidates(); len(all) != maxRemotes || err != nil {
 			t.Errorf("the agent has %d addresses (%v)", len(all), err)
 		}
-		if err := p.ct.Say([]byte("hello")); err != nil {
-			t.Error(err)
-		}
-		synctest.Wait()
-		if got := strings.Join(p.atServer.got(), ","); got != "hello true" {
-			t.Errorf("heard %q", got)
-		}
+		p.talks(t)
 		p.close()
 	})
+}
+
+// talks says something, and looks whether the server has heard that alone.
+func (p *pair) talks(t *testing.T) {
+	t.Helper()
+	if err := p.ct.Say([]byte("hello")); err != nil {
+		t.Error(err)
+	}
+	synctest.Wait()
+	if got := strings.Join(p.atServer.got(), ","); got != "hello true" {
+		t.Errorf("heard %q", got)
+	}
 }
 
 // TestAFloodOfChecksIsNotHeard: a client whose checks come faster than a browser's is answered no more of them, and its line goes on.
@@ -323,13 +329,7 @@ func TestAFloodOfChecksIsNotHeard(t *testing.T) {
 		if n, most := flood(), int64(time.Second/checksEach); n == 0 || n > most {
 			t.Errorf("a second later %d checks were answered, want at most %d", n, most)
 		}
-		if err := p.ct.Say([]byte("hello")); err != nil {
-			t.Error(err)
-		}
-		synctest.Wait()
-		if got := strings.Join(p.atServer.got(), ","); got != "hello true" {
-			t.Errorf("heard %q", got)
-		}
+		p.talks(t)
 		p.close()
 	})
 }
