@@ -294,31 +294,32 @@ export const createEngine = (deps: EngineDeps): Engine => {
   };
 
   return {
-    load(request, onProgress) {
-      const part = lowLatency?.load(request);
-      if (part) return part;
-      let over = false;
-      let entry!: Load;
-      const result = new Promise<SegmentResult>((resolve, reject) => {
-        const end =
-          <T>(f: (v: T) => void) =>
-          (v: T) => {
-            over = true;
-            f(v);
-          };
-        entry = { request, onProgress, resolve: end(resolve), reject: end(reject), startedMs: clock.now() };
-        begin(entry, () => over).catch(end(reject));
-      });
-      return {
-        result,
-        abort() {
-          if (over) return;
-          entry.reject(new Error('aborted'));
-          entry.stop?.();
-          for (const s of [...segments.byId.values(), ...plain]) loads.release(s, entry);
-          changed();
-        },
+    load: (request, onProgress) => {
+      const plainly = () => {
+        let over = false;
+        let entry!: Load;
+        const result = new Promise<SegmentResult>((resolve, reject) => {
+          const end =
+            <T>(f: (v: T) => void) =>
+            (v: T) => {
+              over = true;
+              f(v);
+            };
+          entry = { request, onProgress, resolve: end(resolve), reject: end(reject), startedMs: clock.now() };
+          begin(entry, () => over).catch(end(reject));
+        });
+        return {
+          result,
+          abort() {
+            if (over) return;
+            entry.reject(new Error('aborted'));
+            entry.stop?.();
+            for (const s of [...segments.byId.values(), ...plain]) loads.release(s, entry);
+            changed();
+          },
+        };
       };
+      return lowLatency?.load(request, plainly) ?? plainly();
     },
     adopt(request, data) {
       if (request.part) return; // it is not a segment

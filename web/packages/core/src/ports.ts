@@ -146,6 +146,14 @@ export interface PartRequest extends Pick<PartRef, 'sequence' | 'index'> {
   listed(): PartRef[];
 }
 
+/** Makes a request one for a segment that may still be made, whose bytes the player takes while they come (spec/parts.md, "Chunks"). */
+export interface Growing {
+  /** Gives the player verified bytes of the segment, from an offset on that is not beyond what it has. */
+  give(bytes: Uint8Array, at: number): void;
+  /** Set by the engine: hears what `origin` gives the player itself, from the first byte of the segment on. */
+  heard?: (bytes: Uint8Array) => void;
+}
+
 export interface SegmentRequest extends SegmentRef {
   rendition: string;
   /** Bits per second of the rendition. */
@@ -167,6 +175,8 @@ export interface SegmentRequest extends SegmentRef {
   playlist?: string;
   /** Of a part of a low-latency stream (spec/parts.md). Progress is not told of it, and `origin` may be called several times at once. */
   part?: PartRequest;
+  /** Of a segment of DASH that is whole by the time it is handed over. */
+  growing?: Growing | undefined;
   /** The ID of the representation, where that is an MPD. */
   representation?: string;
   /** Fetches another resource of the same origin, as `origin` fetches the segment. */

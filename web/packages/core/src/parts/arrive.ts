@@ -10,7 +10,7 @@ import type { Verify } from './act.ts';
 import { drop, judging, refuse, unsolicited, verify, waited } from './claims.ts';
 import { keyOf, type Link, mostPushes, type Opened, type Push } from './link.ts';
 import { came } from './player.ts';
-import { backlog, type Content, maxPart, type Part } from './shelf.ts';
+import { backlog, type Content, maxPart, misfits, type Part } from './shelf.ts';
 import { type Owner, stripeIn } from './state.ts';
 import type { Stream } from './stream.ts';
 
@@ -49,9 +49,9 @@ export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & {
     return;
   }
   u.raw = raw;
-  const content = s.shelf.parts.get(turn)?.content;
-  if (content && sameBytes(content.raw, raw)) settle(n, now, l, u, true);
-  else if (l.seed || s.shelf.listed.includes(turn)) verify(s, l, u);
+  const p = s.shelf.parts.get(turn);
+  if (p?.content && sameBytes(p.content.raw, raw)) settle(n, now, l, u, true);
+  else if (l.seed || p?.fits || s.shelf.listed.includes(turn)) verify(s, l, u);
 };
 
 /** Whether the peer has told a part. It may tell it once more if the first was refused. */
@@ -77,7 +77,7 @@ export const judged = (n: Receiver, now: number, v: Verify, c?: Content): void =
   if (!s) return;
   const p = s.shelf.parts.get(v.turn);
   if (p) p.judged = p.judged.filter((raw) => !sameBytes(raw, v.raw));
-  const lie = c && (p?.named ?? c.segment) !== c.segment;
+  const lie = c && p && misfits(p, c);
   const ok = !!c && s.certified(now, v.turn, c);
   judging(n, s.id, (l, u) => {
     if (u.turn === v.turn && sameBytes(u.raw!, v.raw)) settle(n, now, l, u, ok, lie);

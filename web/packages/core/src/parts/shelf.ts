@@ -28,6 +28,8 @@ export interface Content {
   raw: Uint8Array;
   /** 1: a seed has signed it; 2: a packager. */
   alg: number;
+  /** Of a stream of chunks: of the segment, with the range of a chunk. */
+  name?: string;
 }
 
 export const sameContent = (c: Content, d: Content): boolean =>
@@ -53,6 +55,8 @@ export interface Part {
   turn: number;
   /** By the own playlist; undefined: not yet. */
   named?: string;
+  /** Of a stream of chunks: whether something of this name is to be here. */
+  fits?: (name: string) => boolean;
   /** Bytes; 0: not known. */
   length: number;
   /** Undefined: there is no verified certificate. */
@@ -76,6 +80,10 @@ export interface Part {
 
 /** Whether nothing has come of a piece, and the origin was not asked for it. */
 export const lacks = (p: Piece): boolean => !p.data && !p.checking && !p.asked;
+
+/** Whether something is another than what is to be at the turn of a part. */
+export const misfits = ({ named, fits }: Part, { segment, name = '' }: Content): boolean =>
+  (named !== undefined && named !== segment) || (!!fits && !fits(name));
 
 /** Notes the length of a part. */
 export const size = (p: Part, length: number): void => {

@@ -43,6 +43,8 @@ export interface Wanted {
   rate: number;
   /** A packager's key is known, so its certificates may be loaded. */
   packaged: boolean;
+  /** When it is to be there, if that is not known to be now. */
+  at?: number;
 }
 
 /** What is known of the packager's certificates of a stream's parts. */

@@ -10,7 +10,7 @@ import { keyOf } from './link.ts';
 import { late, seeded, vouches } from './packager.ts';
 import { came, hold, look } from './player.ts';
 import { heads, push } from './push.ts';
-import { type Content, maxPart, type Part, Shelf, sameContent, size } from './shelf.ts';
+import { type Content, maxPart, misfits, type Part, Shelf, sameContent, size } from './shelf.ts';
 import { all, type Owner, type Packager, type Settings, type State, stripeIn, type Wanted } from './state.ts';
 
 /** Turns, two segments: where the playlist goes on by so much at once, parts of it may never be seen. */
@@ -81,10 +81,7 @@ export class Stream implements State {
    */
   listed(now: number, turn: number, id: string, length: number): void {
     const passes = this.shelf.ahead(turn) < leap;
-    if (this.shelf.list(turn)) {
-      this.idle = now + idle * this.set.part;
-      this.shelf.evict(this.asked?.turn);
-    }
+    this.list(now, turn);
     if (!this.shelf.near(turn)) return;
     let p = this.shelf.part(turn);
     const c = p.content;
@@ -97,6 +94,29 @@ export class Stream implements State {
     if (p.length === 0 && length <= maxPart) size(p, length);
     claims(this, turn, passes);
     look(this, now);
+  }
+
+  private list(now: number, turn: number): void {
+    if (!this.shelf.list(turn)) return;
+    this.idle = now + idle * this.set.part;
+    this.shelf.evict(this.asked?.turn);
+  }
+
+  /**
+   * Says what is to be at a turn of a stream of chunks, which no playlist lists: only that is taken there, of viewers, too. `reached`: the
+   * player is there.
+   */
+  expect(now: number, turn: number, fits: (name: string) => boolean, reached: boolean): void {
+    if (reached) this.list(now, turn);
+    if (!this.shelf.near(turn)) return;
+    let p = this.shelf.part(turn);
+    p.fits = fits;
+    if (p.content && misfits(p, p.content)) {
+      this.contradicted(p);
+      p = this.shelf.part(turn);
+      p.fits = fits;
+    }
+    claims(this, turn, false);
   }
 
   /** Forgets a part that peers have told under a turn that is another's. */
@@ -116,7 +136,7 @@ export class Stream implements State {
     const p = this.shelf.part(turn);
     const known = p.content;
     if (known && !sameContent(known, c)) return false;
-    if ((p.named ?? c.segment) !== c.segment || (p.length > 0 && p.length !== c.length)) return false;
+    if (misfits(p, c) || (p.length > 0 && p.length !== c.length)) return false;
     if (this.shelf.elsewhere(turn, c.segment)) return false;
     if (c.alg === 2) this.signed.heard = now; // others can be had without a seed, too
     if (known) return true;
@@ -161,7 +181,7 @@ export class Stream implements State {
       this.owner.do({ do: 'fetch', stream: this.id, turn, runs: [] });
       return;
     }
-    this.asked = { ...wanted, turn, at: now };
+    this.asked = { at: now, ...wanted, turn };
     const p = this.shelf.part(turn);
     p.whole = false;
     for (const pc of p.pieces) pc.asked = false;

@@ -31,11 +31,11 @@ export class Broadcast {
   readonly certificates = new Map<string, { asked: number; there: number }>();
   /** It sends something else than it sent the seed, to viewers. */
   differs = (_name: string) => false;
-  private readonly beganMs: number;
+  protected readonly beganMs: number;
   private readonly contents = new Map<string, Uint8Array>();
 
   constructor(
-    private readonly network: Network,
+    protected readonly network: Network,
     readonly rendition = 'mid',
     readonly partBytes = 60_000,
   ) {
@@ -61,6 +61,11 @@ export class Broadcast {
   /** How long until the part is published, ms. */
   dueMs(n: number): number {
     return this.beganMs + (n + 1) * this.partMs - this.network.world.now();
+  }
+
+  /** The segment of chunks that a part ends. */
+  endsWith(_part: Pick<PartRef, 'sequence' | 'index'>): { name: string; data: Uint8Array } | undefined {
+    return undefined;
   }
 
   listed(): PartRef[] {

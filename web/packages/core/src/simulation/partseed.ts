@@ -16,6 +16,8 @@ const decideMs = 100;
 /** Children of a stripe. */
 const perStripe = 2;
 
+type Publication = Pick<BroadcastPart, 'name' | 'sequence' | 'index'> & { stream: string; data: Uint8Array };
+
 export class PartSeed {
   sent = 0;
   /** Certificates are forged from now on. */
@@ -137,14 +139,27 @@ export class PartSeed {
     }, broadcast.dueMs(n));
   }
 
-  private publish({ stream, ...of }: BroadcastPart & { stream: string; data: Uint8Array }): void {
-    const { name, sequence, index, data } = of;
-    const { followers, mesh } = this.streams.get(stream)!;
-    const certificate = this.signer.certify(name, data, Math.floor(this.network.world.now()));
+  /** Tells a certificate to those that follow the stream. */
+  private certify({ stream, name, sequence, index, data }: Publication): void {
+    // Of a range of an object that grows.
+    const last = /#\d+-(\d+)$/.exec(name)?.[1];
+    const certificate = this.signer.certify(
+      name,
+      data,
+      Math.floor(this.network.world.now()),
+      last ? +last + 1 : undefined,
+    );
     if (this.forges) certificate[certificate.length - 1]! ^= 1;
     this.push = (this.push + 1) % 1_000;
     const turn = (sequence % 2 ** 24) * 256 + index;
-    for (const to of followers) this.say(to, { type: 'part', stream, push: this.push, turn, certificate });
+    for (const to of this.streams.get(stream)!.followers)
+      this.say(to, { type: 'part', stream, push: this.push, turn, certificate });
+  }
+
+  private publish(publication: Publication): void {
+    const { stream, name, sequence, index, data } = publication;
+    const { mesh, broadcast } = this.streams.get(stream)!;
+    this.certify(publication);
     const pieces = Math.ceil(data.length / pieceSize);
     for (let i = 0; i < pieces; i++)
       for (const to of mesh.children(stripeOf(sequence + index, i, pieces, stripes))) {
@@ -152,5 +167,7 @@ export class PartSeed {
         const piece = data.subarray(i * pieceSize, (i + 1) * pieceSize);
         this.peers.get(to)?.uploads.push(pushedId(this.push, i), idOf(name), piece, nothing);
       }
+    const whole = broadcast.endsWith(publication);
+    if (whole) this.certify({ ...publication, ...whole, index: 255 });
   }
 }

@@ -48,6 +48,8 @@ const setUp = () => {
   return { low, shared, stats, peers, did, come, loading, asked: () => wait.length };
 };
 
+const plainly = () => ({ result: new Promise<never>(() => {}), abort() {} });
+
 it('has the script come with the first part, and what peers said before is not lost', () => {
   const { low, peers, did, stats, come, loading, asked } = setUp();
   const [one, two, gone, deaf] = [peer(1), peer(2), peer(3), peer(4, false)];
@@ -63,24 +65,24 @@ it('has the script come with the first part, and what peers said before is not l
     false,
   );
   // A segment is no reason to have it.
-  expect(low.load(ask({ part: undefined }))).toBeUndefined();
+  expect(low.load(ask({ part: undefined }), plainly)).toBeUndefined();
   expect(asked()).toBe(0);
-  expect(low.load(ask())).toBeUndefined();
-  expect(low.load(ask())).toBeUndefined();
+  expect(low.load(ask(), plainly)).toBeUndefined();
+  expect(low.load(ask(), plainly)).toBeUndefined();
   expect(asked()).toBe(2);
   come();
   expect(did.splice(0)).toEqual(['linked 1', 'linked 2', 'heard 1 6002 1', 'heard 2 6001 1']);
   expect(stats.counters).toEqual({});
-  expect(low.load(ask())).toBe(loading);
+  expect(low.load(ask(), plainly)).toBe(loading);
   low.heard(one, follow(3));
   low.linked(deaf);
   low.gone(two);
   expect(low.pushed(one, { type: 'data', request: 2 ** 31, offset: 0, sentAt: 0, payload: new Uint8Array(1) })).toBe(
     true,
   );
-  low.load(ask({ part: undefined }));
-  low.load(ask({ part: undefined, durationMs: 0 })); // what begins segments
-  low.load(ask({ part: undefined, live: false }));
+  low.load(ask({ part: undefined }), plainly);
+  low.load(ask({ part: undefined, durationMs: 0 }), plainly); // what begins segments
+  low.load(ask({ part: undefined, live: false }), plainly);
   low.leave();
   expect(did).toEqual(['heard 1 6003 1', 'gone 2', 'pushed 1', 'leave main', 'leave all']);
 });
@@ -102,7 +104,7 @@ it('keeps eight streams of a peer until then, and counts what it drops', () => {
   for (const m of others) low.heard(one, encodeParts(m));
   low.heard(one, new Uint8Array([...follow(1), 0]));
   expect(stats.counters).toEqual({ parts_early: 5 });
-  low.load(ask());
+  low.load(ask(), plainly);
   come();
   expect(did.slice(1)).toEqual([1, 2, 3, 4, 5, 6, 7, 20].map((n) => `heard 1 60${stream(n).slice(0, 2)} 1`));
 });
@@ -110,12 +112,12 @@ it('keeps eight streams of a peer until then, and counts what it drops', () => {
 it('has the origin send parts where peers deliver nothing', () => {
   const { low, shared, did, come, asked } = setUp();
   shared.off = 'policy';
-  expect(low.load(ask())).toBeUndefined();
+  expect(low.load(ask(), plainly)).toBeUndefined();
   expect(asked()).toBe(0);
   shared.off = null;
-  low.load(ask());
+  low.load(ask(), plainly);
   shared.stopped = true;
   come();
-  expect(low.load(ask())).toBeUndefined();
+  expect(low.load(ask(), plainly)).toBeUndefined();
   expect(did).toEqual([]);
 });

@@ -12,8 +12,11 @@ import { type Shared, sharing } from './shared.ts';
 import type { Streams, StreamsHost } from './streams.ts';
 
 export interface LowLatency {
-  /** Loads a part if peers may have a share in it. Another request says what the player does instead. */
-  load(request: SegmentRequest): Loading | undefined;
+  /**
+   * Loads a part, or a segment that may still be made, if peers may have a share in it; `instead` loads the segment as any other. Another
+   * request says what the player does instead.
+   */
+  load(request: SegmentRequest, instead: () => Loading): Loading | undefined;
   /** A peer is ready, */
   linked(peer: Peer): void;
   /** or gone. */
@@ -51,12 +54,12 @@ export const createLowLatency = (shared: Shared, host: LowLatencyHost): LowLaten
   };
 
   return {
-    load(request) {
-      const { part, live, durationMs, track } = request;
-      if (part) {
+    load(request, instead) {
+      const { part, growing, live, durationMs, track } = request;
+      if (part || growing) {
         if (!sharing(shared)) return undefined;
         if (!streams) host.need(begin);
-        return streams?.load(request);
+        return streams?.load(request, instead);
       }
       // Segments are played, and no parts. One of no duration begins them.
       if (live && durationMs) streams?.leave(track);

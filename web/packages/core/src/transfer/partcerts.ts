@@ -2,7 +2,7 @@
 
 import { partUrl } from '../certificate/index.ts';
 import type { Content } from '../parts/shelf.ts';
-import type { Followed, PartLoad } from './partload.ts';
+import type { Followed, Waiting } from './partload.ts';
 import type { Shared } from './shared.ts';
 import type { Verification } from './verification.ts';
 
@@ -17,7 +17,7 @@ export interface PartCertificates {
    * Loads the certificate of the part that the player of a stream waits for. `came` hears what it says, undefined if it does not count,
    * unless the load is given up.
    */
-  load(f: Followed, l: PartLoad, came: (content?: Content) => void): void;
+  load(f: Followed, l: Waiting, came: (content?: Content) => void): void;
   /** Gives up the load that runs, if one does, */
   giveUp(f: Followed): void;
   /** since it takes too long. */
@@ -31,7 +31,7 @@ export const createPartCertificates = (
   { line, stats, segments, settled }: Shared,
   { verification }: PartCertificatesHost,
 ): PartCertificates => {
-  const take = async ({ request, id }: PartLoad, abort: AbortController): Promise<Content | undefined> => {
+  const take = async ({ request, id }: Waiting, abort: AbortController): Promise<Content | undefined> => {
     const { url, range, beside } = request;
     let seen = 0;
     const { data } = await beside!(partUrl(url, range), abort.signal, (loaded) => {

@@ -3,6 +3,7 @@
 import { joinBytes } from '../certificate/index.ts';
 import type { Run } from '../parts/act.ts';
 import { kept, type Piece, turnOf } from '../parts/shelf.ts';
+import type { Wanted } from '../parts/state.ts';
 import type { Stream } from '../parts/stream.ts';
 import type { Loading } from '../playback.ts';
 import type { ByteRange, OriginResult, PartRef, SegmentRef, SegmentRequest, SegmentResult, Source } from '../ports.ts';
@@ -24,7 +25,10 @@ export interface Followed {
   slots: number;
   stream: Stream;
   /** That the player waits for. */
-  load?: PartLoad | undefined;
+  load?: Waiting | undefined;
+  /** Of chunks: how many the last segment had, and when the player was given one last, µs. */
+  chunks?: number;
+  givenUs?: number;
   /** Parents of its trees, as of the part before. */
   lost: number;
   /** Turns of which the origin has sent something else than was signed; */
@@ -35,13 +39,21 @@ export interface Followed {
   certifying?: AbortController | undefined;
 }
 
-/** A request of the player. */
-export interface PartLoad {
+/** A request of the player, as the node's acts have it. */
+export interface Waiting {
   request: SegmentRequest;
   /** Its stream, while that is followed. */
   in?: Followed | undefined;
   turn?: number;
   id?: string;
+  /** Asks the origin for runs of pieces, or for all: once. */
+  fetch(runs?: Run[]): void;
+  /** All of the part is here. */
+  ready(): Promise<void>;
+}
+
+/** A request of the player for a part. */
+export interface PartLoad extends Waiting {
   startedMs: number;
   resolve(result: SegmentResult): void;
   reject(error: unknown): void;
@@ -70,10 +82,6 @@ export interface PartLoadsHost {
 
 export interface PartLoads {
   load(request: SegmentRequest): Loading;
-  /** Asks the origin for runs of pieces, or for all of the part: once. */
-  fetch(l: PartLoad, runs?: Run[]): void;
-  /** All of it is here. */
-  ready(f: Followed, l: PartLoad): Promise<void>;
 }
 
 /** How soon the origin answers is taken for, µs, until it is measured. */
@@ -84,7 +92,27 @@ const muchSpare = 3 / 4;
 /** Further ahead is as good as never, ms. */
 const farMs = 3_600_000;
 
-const toUs = (ms: number): number => Math.floor(Math.max(-farMs, Math.min(ms, farMs)) * 1000);
+export const toUs = (ms: number): number => Math.floor(Math.max(-farMs, Math.min(ms, farMs)) * 1000);
+/** How long peers can be waited for before the origin has to be asked for a part that plays so long, in parts. */
+const spare = ({ line }: Shared, bitrate: number, partMs: number, leftUs: number): number => {
+  const originUs = line.timeUs((bitrate * partMs) / 8000);
+  return (leftUs - (originUs < 0 ? unknownAnswerUs : originUs) * 1.5) / toUs(partMs) - 1 / 8;
+};
+
+/** What is in hand, µs, where so much is left until the playhead gets to a part. Peers hold back where the origin is asked soon: what they push would share the line. */
+export const before = (shared: Shared, bitrate: number, partMs: number, leftUs: number): number =>
+  spare(shared, bitrate, partMs, leftUs) < leastSpare ? 0 : leftUs;
+
+/** The same behind a part that the player has. */
+export const behind = (shared: Shared, bitrate: number, partMs: number, leftUs: number): number =>
+  spare(shared, bitrate, partMs, leftUs) >= muchSpare ? leftUs : Math.min(leftUs, toUs(partMs) - 1);
+
+/** What the node is to know of the origin. */
+export const originOf = ({ line }: Shared): Pick<Wanted, 'rtt' | 'rate'> => {
+  const rtt = line.timeUs(1);
+  return { rtt: rtt < 0 ? unknownAnswerUs : rtt, rate: Math.floor((line.estimate() ?? 0) / 8) };
+};
+
 /** Bytes of a range; 0: not known. */
 const lengthOf = ({ range }: Pick<PartRef, 'range'>): number => (range ? range.last - range.first + 1 : 0);
 
@@ -98,12 +126,6 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
    * that took them would stay with the first rendition. What is known for a minute is measured again.
    */
   const unmeasured = ({ request, looks }: PartLoad) => looks || (request.adaptive && !line.estimate());
-
-  /** How long peers can be waited for before the origin has to be asked for a part, in parts. */
-  const spare = ({ bitrate, durationMs }: SegmentRequest, leftUs: number) => {
-    const originUs = line.timeUs((bitrate * durationMs) / 8000);
-    return (leftUs - (originUs < 0 ? unknownAnswerUs : originUs) * 1.5) / toUs(durationMs) - 1 / 8;
-  };
 
   const fetch = (l: PartLoad, runs: Run[] = []) => {
     if (l.all || l.over) return;
@@ -196,9 +218,8 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     const last = part!.listed().at(-1);
     const all = last?.sequence === part!.sequence && last.index === part!.index;
     if (!f) return;
-    const left = toUs(request.deadlineMs() + durationMs);
-    const enough = spare(request, left) >= muchSpare;
-    within(f, (stream, now) => stream.buffer(now, enough ? left : Math.min(left, toUs(durationMs) - 1), all));
+    const left = behind(shared, request.bitrate, durationMs, toUs(request.deadlineMs() + durationMs));
+    within(f, (stream, now) => stream.buffer(now, left, all));
   };
 
   /** It is not waited for any more. */
@@ -210,6 +231,19 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
       f.stream.asked = undefined;
     }
     for (const abort of l.aborts) abort.abort();
+  };
+
+  const ready = async (l: PartLoad) => {
+    const f = l.in!;
+    const { pieces } = f.stream.shelf.part(l.turn!);
+    // What the origin sent is held against the certificate: pieces of two versions are none of either.
+    await f.checking;
+    if (l.over) return;
+    if (f.differs.has(l.turn!)) return fetch(l);
+    l.pieces = pieces;
+    // While the line is to be measured, the origin's answer is awaited.
+    if (unmeasured(l)) fetch(l);
+    else give(l);
   };
 
   const begin = async (l: PartLoad) => {
@@ -231,7 +265,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     if (other) {
       // Another player of the page plays the same.
       other.in = undefined;
-      fetch(other);
+      other.fetch();
     }
     f.load = l;
     Object.assign(l, { in: f, turn, id });
@@ -242,13 +276,11 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
         if (at !== undefined && named) stream.listed(now, at, named, lengthOf(p));
       }
       const left = toUs(request.deadlineMs());
-      // Peers hold back while the line is measured, and where the origin is asked soon: what they push would share the line.
-      const inHand = l.looks || spare(request, left) < leastSpare ? 0 : left;
+      // Peers hold back while the line is measured, too.
+      const inHand = l.looks ? 0 : before(shared, request.bitrate, request.durationMs, left);
       stream.buffer(now, fails ? Number.POSITIVE_INFINITY : inHand, fails);
-      const rtt = line.timeUs(1);
-      const rate = Math.floor((line.estimate() ?? 0) / 8);
       const packaged = !!request.beside && host.packaged();
-      stream.ask(now, turn, { deadline: now + left, rtt: rtt < 0 ? unknownAnswerUs : rtt, rate, packaged });
+      stream.ask(now, turn, { ...originOf(shared), deadline: now + left, packaged });
     });
   };
 
@@ -256,7 +288,15 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     load(request) {
       let l!: PartLoad;
       const result = new Promise<SegmentResult>((resolve, reject) => {
-        l = { request, resolve, reject, startedMs: clock.now(), aborts: [] };
+        l = {
+          request,
+          resolve,
+          reject,
+          startedMs: clock.now(),
+          aborts: [],
+          fetch: (runs) => fetch(l, runs),
+          ready: () => ready(l),
+        };
       });
       begin(l).catch((error) => {
         end(l);
@@ -270,19 +310,6 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
           l.reject(new Error('aborted'));
         },
       };
-    },
-    fetch,
-    async ready(f, l) {
-      const { stream } = f;
-      const { pieces } = stream.shelf.part(l.turn!);
-      // What the origin sent is held against the certificate: pieces of two versions are none of either.
-      await f.checking;
-      if (l.over) return;
-      if (f.differs.has(l.turn!)) return fetch(l);
-      l.pieces = pieces;
-      // While the line is to be measured, the origin's answer is awaited.
-      if (unmeasured(l)) fetch(l);
-      else give(l);
     },
   };
 };

@@ -47,7 +47,8 @@ const setUp = async () => {
   const load = async (url: string, index: number, track?: string) => {
     const ref = { url, durationMs: 500, sequence: 1, index };
     const request = { url, playlist, track, durationMs: 500, bitrate: 1e6, adaptive: false, deadlineMs: () => 5_000 };
-    const loading = streams.load({ ...request, part: { ...ref, listed: () => [ref] } } as unknown as SegmentRequest);
+    const asked = { ...request, part: { ...ref, listed: () => [ref] } } as unknown as SegmentRequest;
+    const loading = streams.load(asked, () => expect.unreachable());
     loading.result.catch(() => {});
     await settle();
     return loading;

@@ -12,6 +12,7 @@ import type { Loading } from '../playback.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { decodeParts, encodeParts, stripes } from '../protocol/parts.ts';
 import { byeBadPiece, byeProtocolError, type DataMessage } from '../protocol/peer.ts';
+import { createChunkLoads } from './chunkload.ts';
 import type { PartCertificates } from './partcerts.ts';
 import { createPartLoads, type Followed, type PartLoadsHost } from './partload.ts';
 import type { Peer } from './ports.ts';
@@ -32,7 +33,8 @@ export interface StreamsHost {
 }
 
 export interface Streams {
-  load(request: SegmentRequest): Loading;
+  /** Loads a part, or a segment that may still be made: that as any other, where peers can have no share in it yet. */
+  load(request: SegmentRequest, instead: () => Loading): Loading;
   /** A peer that speaks of parts is ready, */
   linked(peer: Peer): void;
   /** or gone. */
@@ -110,8 +112,8 @@ export const createStreams: CreateStreams = (shared, host) => {
     const f = of(a.stream);
     const l = f?.load;
     if (!f || l?.turn !== a.turn) return;
-    if (a.do === 'fetch') loads.fetch(l, a.runs);
-    else if (a.do === 'ready') settled(loads.ready(f, l));
+    if (a.do === 'fetch') l.fetch(a.runs);
+    else if (a.do === 'ready') settled(l.ready());
     else certificates.load(f, l, (content) => during((now) => node.loaded(now, a.stream, a.turn, content)));
   };
 
@@ -182,11 +184,11 @@ export const createStreams: CreateStreams = (shared, host) => {
     if (!f) return;
     tracks.delete(track);
     certificates.giveUp(f);
-    if (f.load) loads.fetch(f.load);
+    f.load?.fetch();
     during((now) => node.unfollow(now, f.id));
   };
 
-  const loads = createPartLoads(shared, {
+  const loading: PartLoadsHost = {
     ...host,
     packaged: certificates.wanted,
     async idOf(ref) {
@@ -224,10 +226,12 @@ export const createStreams: CreateStreams = (shared, host) => {
     within(f, what) {
       if (tracks.get(f.track) === f) during((now) => what(f.stream, now));
     },
-  });
+  };
+  const parts = createPartLoads(shared, loading);
+  const chunks = createChunkLoads(shared, loading);
 
   return {
-    load: loads.load,
+    load: (request, instead) => (request.growing ? chunks.load(request, instead) : parts.load(request)),
     linked: ({ link }) => during(() => node.linked(link.peer, link.role === 'seed')),
     gone: ({ link }) => during((now) => node.gone(now, link.peer)),
     heard(peer, message) {

@@ -1,0 +1,223 @@
+/** A low-latency stream of DASH, whose segments are read while they are made, and viewers of it (spec/parts.md, "Chunks"). */
+
+import { joinBytes } from '../certificate/index.ts';
+import type { EngineDeps } from '../enginedeps.ts';
+import type { Engine, Growing, OriginFetcher, PeerLink, SegmentResult } from '../ports.ts';
+import * as seldom from '../seldom.ts';
+import { viewerEngine } from './actors.ts';
+import { Broadcast, type BroadcastPart } from './broadcast.ts';
+import { idOf, type Signer } from './film.ts';
+import type { Network } from './world.ts';
+
+const nothing = () => {};
+/** Chunks of a segment. */
+const perSegment = 4;
+/** The origin answers after so long, ms. */
+const answerMs = 20;
+const manifest = 'https://video.example.com/live/manifest.mpd';
+/** A player is so far behind the edge, ms. */
+const behindMs = 2_500;
+
+export class ChunkBroadcast extends Broadcast {
+  override readonly stream: string;
+  /** Requests for segments, by viewer. */
+  readonly asked = new Map<string, number>();
+  /** The origin sends nothing more. */
+  dead = false;
+
+  constructor(network: Network, rendition = 'mid', partBytes = 60_000) {
+    super(network, rendition, partBytes);
+    this.stream = idOf(`/live/manifest.mpd.${rendition}`);
+  }
+
+  get segmentMs(): number {
+    return perSegment * this.partMs;
+  }
+
+  key(sequence: number): string {
+    return `/live/${this.rendition}/${sequence}.m4s`;
+  }
+
+  override part(n: number): BroadcastPart {
+    const part = super.part(n);
+    const { sequence, index } = part;
+    const key = this.key(sequence);
+    const first = index * this.partBytes;
+    return { ...part, name: `${key}#${first}-${first + this.partBytes - 1}`, url: `https://video.example.com${key}` };
+  }
+
+  segment(sequence: number): Uint8Array {
+    const names = Array.from({ length: perSegment }, (_, i) => this.part(perSegment * sequence + i).name);
+    return joinBytes(...names.map((name) => this.content(name)));
+  }
+
+  override endsWith({ sequence, index }: { sequence: number; index: number }) {
+    if (index < perSegment - 1) return undefined;
+    return { name: this.key(sequence), data: this.segment(sequence) };
+  }
+
+  /** The origin's answer, which ends when the segment is complete. */
+  reader(node: string, sequence: number, take: (bytes: Uint8Array) => void): OriginFetcher {
+    return (signal, onProgress) =>
+      new Promise((resolve, reject) => {
+        const { world } = this.network;
+        this.asked.set(node, (this.asked.get(node) ?? 0) + 1);
+        signal.addEventListener('abort', () => reject(new Error('AbortError')));
+        const all = this.segment(sequence);
+        let loaded = 0;
+        const send = (index: number) => {
+          if (signal.aborted || this.dead) return;
+          const due = this.dueMs(perSegment * sequence + index);
+          if (due > 0) return world.setTimer(() => send(index), due);
+          const bytes = all.slice(index * this.partBytes, (index + 1) * this.partBytes);
+          const arrived = () => {
+            if (signal.aborted) return;
+            loaded += bytes.length;
+            take(bytes);
+            onProgress(loaded, all.length);
+            if (loaded === all.length) resolve({ data: all.slice().buffer, status: 200, url: this.key(sequence) });
+          };
+          const next = () => (index < perSegment - 1 ? send(index + 1) : undefined);
+          this.network.send('origin', node, bytes.length, next, arrived);
+          return undefined;
+        };
+        world.setTimer(() => send(0), answerMs);
+      });
+  }
+}
+
+export class ChunkViewer {
+  readonly engine: Engine;
+  readonly results: SegmentResult[] = [];
+  readonly errors: unknown[] = [];
+  readonly unlinked: { peer: string; reason: string; banned: boolean }[] = [];
+  wrong = 0;
+  stalls = 0;
+  stallMs = 0;
+  /** How late chunks came, ms behind their publication. */
+  readonly late: number[] = [];
+  adaptive = false;
+  playing: ChunkBroadcast;
+  abort = nothing;
+  private position = Number.NaN;
+  private bufferedMs = 0;
+  private updatedAt = 0;
+  private stopped = false;
+
+  constructor(
+    readonly id: string,
+    private readonly network: Network,
+    broadcast: ChunkBroadcast,
+    signer: Signer,
+    deps: Partial<EngineDeps> = {},
+  ) {
+    this.playing = broadcast;
+    const of = viewerEngine(id, network.world, signer, { loadSeldom: async () => seldom, ...deps });
+    this.engine = of.engine;
+    of.events.on('unlink', (u) => this.unlinked.push(u));
+  }
+
+  addLink(link: PeerLink): void {
+    this.engine.addLink(link);
+  }
+
+  play(): void {
+    this.next(Math.floor((this.playing.latest() * this.playing.partMs) / this.playing.segmentMs));
+  }
+
+  stop(): void {
+    this.stopped = true;
+    this.engine.stop();
+  }
+
+  private update(): void {
+    const now = this.network.world.now();
+    if (!Number.isNaN(this.position)) {
+      this.position += now - this.updatedAt;
+      const over = this.position - this.bufferedMs;
+      if (over > 0.5) {
+        this.stalls++;
+        this.stallMs += over;
+      }
+      this.position = Math.min(this.position, this.bufferedMs);
+    }
+    this.updatedAt = now;
+  }
+
+  /** Asks for a segment as soon as its first chunk is there. */
+  private next(sequence: number): void {
+    const due = this.playing.dueMs(perSegment * sequence);
+    if (due > 0) this.network.world.setTimer(() => this.next(sequence), due);
+    else if (!this.stopped) this.load(sequence);
+  }
+
+  /** What the player has of a segment grows: it plays whole chunks. */
+  private has(sequence: number, bytes: number): void {
+    const { playing } = this;
+    const ends = sequence * playing.segmentMs + Math.floor(bytes / playing.partBytes) * playing.partMs;
+    this.update();
+    for (; this.bufferedMs < ends; this.bufferedMs += playing.partMs) {
+      if (Number.isNaN(this.position)) this.bufferedMs = Math.max(this.bufferedMs, sequence * playing.segmentMs);
+      this.late.push(-playing.dueMs(Math.round(this.bufferedMs / playing.partMs)));
+    }
+    if (Number.isNaN(this.position) && this.results.length > 1) this.position = ends - behindMs;
+  }
+
+  private load(sequence: number): void {
+    const { playing } = this;
+    const whole = playing.segment(sequence);
+    let given = 0;
+    const take = (bytes: Uint8Array, at: number) => {
+      if (at > given) this.wrong++; // a gap
+      if (!Buffer.from(bytes).equals(whole.subarray(at, at + bytes.length))) this.wrong++;
+      given = Math.max(given, at + bytes.length);
+      this.has(sequence, given);
+    };
+    let sent = 0;
+    const growing: Growing = { give: take };
+    const heard = (bytes: Uint8Array) => {
+      take(bytes, sent);
+      sent += bytes.length;
+      growing.heard?.(bytes);
+    };
+    const startMs = sequence * playing.segmentMs;
+    const load = this.engine.load(
+      {
+        url: `https://video.example.com${playing.key(sequence)}`,
+        startMs,
+        durationMs: playing.segmentMs,
+        rendition: playing.rendition,
+        bitrate: Math.round((playing.partBytes * 8_000) / playing.partMs),
+        adaptive: this.adaptive,
+        deadlineMs: () => {
+          this.update();
+          return Number.isNaN(this.position) ? 0 : Math.max(0, startMs - this.position);
+        },
+        upcoming: [],
+        track: 'main',
+        live: true,
+        playlist: manifest,
+        representation: playing.rendition,
+        growing,
+        origin: playing.reader(this.id, sequence, heard),
+      },
+      nothing,
+    );
+    this.abort = load.abort;
+    load.result.then(
+      (r) => {
+        this.results.push(r);
+        if (!Buffer.from(r.data).equals(whole)) this.wrong++;
+        this.has(sequence, whole.length);
+        this.next(sequence + 1);
+      },
+      (error) => this.errors.push(error),
+    );
+  }
+
+  bytes(from = 0): Record<'origin' | 'seed' | 'peer', number> {
+    const sum = { origin: 0, seed: 0, peer: 0 };
+    for (const r of this.results.slice(from)) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += r.bytes[k];
+    return sum;
+  }
+}

@@ -1,0 +1,274 @@
+/** The player's requests for segments that may still be made (spec/parts.md, "Chunks"): chunk by chunk from peers, else all from the origin. */
+
+import { joinBytes, representationUrl } from '../certificate/index.ts';
+import { type Content, maxPart, type Part, turnOf, turns } from '../parts/shelf.ts';
+import { all } from '../parts/state.ts';
+import type { Stream } from '../parts/stream.ts';
+import type { Loading } from '../playback.ts';
+import type { Growing, OriginResult, SegmentRequest, SegmentResult, Source } from '../ports.ts';
+import { pieceSize } from '../segment/segment.ts';
+import { plainUrl } from './lists.ts';
+import { before, behind, type Followed, originOf, type PartLoadsHost, toUs, type Waiting } from './partload.ts';
+import { sourceOf } from './segments.ts';
+import { type Shared, sharing } from './shared.ts';
+
+/** The turn of a segment at which its end is told. */
+const end = turns - 1;
+/** Chunks that a segment is taken to have until one has come to its end. */
+const usual = 4;
+
+/** A request of the player for a segment. */
+interface ChunkLoad extends Waiting {
+  in: Followed;
+  growing: Growing;
+  /** Of the segment. */
+  name: string;
+  /** Of chunk 0. */
+  first: number;
+  /** The chunk that comes next, and where it begins. */
+  n: number;
+  turn: number;
+  at: number;
+  chunks: Uint8Array[];
+  bytes: Record<Source, number>;
+  startedMs: number;
+  resolve(result: SegmentResult): void;
+  reject(error: unknown): void;
+  over?: boolean;
+  /** The origin is asked, and has sent so much. */
+  abort?: AbortController;
+  sent: Uint8Array;
+  /** What the player had when the origin was asked. */
+  had: number;
+}
+
+export interface ChunkLoads {
+  load(request: SegmentRequest, instead: () => Loading): Loading;
+}
+
+export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoads => {
+  const { clock, line, stats, segments, settled } = shared;
+  const { idOf, follow, within, freshness, hand } = host;
+
+  const partMs = ({ in: f, request }: ChunkLoad) => request.durationMs / (f.chunks ?? usual);
+  const leftUs = (l: ChunkLoad) => toUs(l.request.deadlineMs() + l.n * partMs(l));
+  const contentAt = ({ in: f }: ChunkLoad, turn: number) => f.stream.shelf.parts.get(turn)?.content;
+  /** Whether anything behind a turn has been told. */
+  const told = ({ shelf }: Stream, turn: number) =>
+    [...shelf.parts.values()].some((p) => p.content && ((p.turn - turn) | 0) > 0);
+  const isHere = ({ pieces }: Part) => pieces.every((pc) => pc.verified);
+
+  /** Whether all chunks of a segment are in hand. */
+  const areHere = (l: ChunkLoad, { length }: Content): boolean => {
+    let at = 0;
+    for (let turn = l.first; at < length; turn++) {
+      const p = l.in.stream.shelf.parts.get(turn);
+      if (!p?.content?.name?.startsWith(`${l.name}#${at}-`) || !isHere(p)) return false;
+      at += p.length;
+    }
+    return true;
+  };
+
+  /** Gives the player what has come of the chunks that follow, and waits for the next one. */
+  const advance = (l: ChunkLoad): void => {
+    const { n, in: f } = l;
+    for (;;) {
+      if (l.over || l.n === end) break;
+      const p = f.stream.shelf.parts.get(l.turn);
+      if (!p?.content || !p.fits?.(p.content.name!)) break;
+      const here = isHere(p);
+      if (!here && l.sent.length < l.at + p.length) break;
+      take(l, p, here);
+    }
+    const last = contentAt(l, l.first + end);
+    // What the origin is asked for says itself where it ends.
+    if (l.over) return;
+    if (!l.abort && last && l.at >= last.length) finish(l);
+    // There is no turn for more chunks.
+    else if (l.n === end) l.abort || get(l);
+    else if (n < l.n) ask(l);
+  };
+
+  /** The player has a chunk: of peers, or the origin has given it. */
+  const take = (l: ChunkLoad, p: Part, here: boolean): void => {
+    const { in: f, turn } = l;
+    if (here) {
+      const data = joinBytes(...p.pieces.map((pc) => pc.data!));
+      l.growing.give(data, l.at);
+      if (!l.abort) {
+        l.chunks.push(data);
+        const bytes = { origin: 0, seed: 0, peer: 0 };
+        for (const { source, data: piece } of p.pieces) bytes[source ?? 'origin'] += piece!.length;
+        for (const source of ['origin', 'seed', 'peer'] as const) l.bytes[source] += bytes[source];
+        count(l, sourceOf(bytes));
+      }
+    } else {
+      const data = l.sent.subarray(l.at, l.at + p.length);
+      within(f, (stream, now) => {
+        for (let i = 0; i < p.pieces.length; i++)
+          stream.origin(now, turn, i, data.subarray(i * pieceSize, (i + 1) * pieceSize));
+      });
+    }
+    f.givenUs = shared.nowUs();
+    l.at += p.length;
+    l.turn++;
+    l.n++;
+    const left = behind(shared, l.request.bitrate, partMs(l), leftUs(l));
+    within(f, (stream, now) => stream.buffer(now, left, !told(stream, turn)));
+  };
+
+  const count = ({ in: f }: ChunkLoad, source: Source) => {
+    const { hops, lost } = f.stream.mesh.trees();
+    stats.segment(source, source === 'peer' ? undefined : (shared.off ?? 'no-holder'));
+    stats.add('parts', { origin: 0, seed: 0, peer: 0, hops, lost: lost - f.lost, [source]: 1 });
+    f.lost = lost;
+  };
+
+  /** Has the node wait for the next chunk. */
+  const ask = (l: ChunkLoad): void =>
+    within(l.in, (stream, now) => {
+      const { turn, at, name } = l;
+      stream.expect(now, turn, (of) => of.startsWith(`${name}#${at}-`), true);
+      stream.expect(now, l.first + end, (of) => of === name, false);
+      const left = leftUs(l);
+      const fails = line.fails();
+      const inHand = before(shared, l.request.bitrate, partMs(l), left);
+      stream.buffer(now, fails ? Number.POSITIVE_INFINITY : inHand, fails);
+      const expected = told(stream, turn) ? now : Math.max(now, (l.in.givenUs ?? 0) + stream.set.part);
+      stream.ask(now, turn, { ...originOf(shared), deadline: now + left, packaged: false, at: expected });
+    });
+
+  /** Asks the origin for the segment. */
+  const get = (l: ChunkLoad): void => {
+    const abort = new AbortController();
+    l.abort = abort;
+    l.had = l.at;
+    let loaded = 0;
+    l.growing.heard = (bytes) => {
+      if (l.over || l.sent.length > maxPart) return;
+      l.sent = joinBytes(l.sent, bytes);
+      advance(l);
+    };
+    const came = (got: OriginResult) => {
+      if (l.over) return stats.add('wasted_bytes', got.data.byteLength);
+      l.sent = new Uint8Array(got.data.slice(0)); // the player may transfer its buffer away
+      if (!got.unshared) advance(l);
+      finish(l, got);
+    };
+    const failed = (error: unknown) => {
+      stats.add('wasted_bytes', loaded);
+      if (l.over) return;
+      stop(l);
+      l.reject(error);
+    };
+    const look = (n: number) => {
+      loaded = n;
+    };
+    settled(line.fetch(l.request, abort.signal, look).then(came, failed));
+  };
+
+  const finish = (l: ChunkLoad, got?: OriginResult): void => {
+    const { request, bytes, in: f } = l;
+    stop(l);
+    if (got) {
+      const size = got.data.byteLength;
+      bytes.origin += size - l.had;
+      stats.played(size - l.had);
+      stats.add('wasted_bytes', l.had);
+      count(l, 'origin');
+    }
+    if (l.n && (!got || l.at === got.data.byteLength)) {
+      f.chunks = l.n;
+      f.stream.set.part = toUs(partMs(l));
+    }
+    const data = got ? got.data : (joinBytes(...l.chunks).buffer as ArrayBuffer);
+    const source = sourceOf(bytes);
+    const reason = bytes.origin + bytes.seed ? (shared.off ?? 'no-holder') : undefined;
+    hand(request, l, { data, source, reason, bytes, status: got?.status, crowded: got?.crowded });
+  };
+
+  /** It is not waited for any more. */
+  const stop = (l: ChunkLoad): void => {
+    l.over = true;
+    if (l.in.load === l) {
+      l.in.load = undefined;
+      l.in.stream.asked = undefined;
+    }
+    l.abort?.abort();
+  };
+
+  /** Follows the stream of a segment; undefined: peers can have no share in it. */
+  const begin = async (request: SegmentRequest): Promise<ChunkLoad | undefined> => {
+    const { playlist, representation, startMs, durationMs, range, bitrate, adaptive } = request;
+    const first = turnOf(Math.floor(startMs / durationMs + 0.5), 0);
+    if (!playlist || representation === undefined || range || first === undefined) return undefined;
+    const url = representationUrl(plainUrl(playlist), representation);
+    const [id, known] = await Promise.all([{ url }, request].map(idOf));
+    if (!id || !known || !sharing(shared)) return undefined;
+    const f = follow(request, url, id, toUs(durationMs / usual));
+    const name = segments.nameOf(request);
+    const l = { in: f, request, growing: request.growing!, name, first, n: 0, turn: first, at: 0, chunks: [], had: 0 };
+    const load: ChunkLoad = Object.assign(l, {
+      bytes: { origin: 0, seed: 0, peer: 0 },
+      sent: new Uint8Array(),
+      startedMs: clock.now(),
+      resolve() {},
+      reject() {},
+      async ready() {
+        advance(load);
+      },
+      fetch() {
+        advance(load);
+        if (!load.over && !load.abort) get(load);
+      },
+    });
+    within(f, (stream, now) => stream.expect(now, first, (of) => of.startsWith(`${name}#0-`), true));
+    if (adaptive && (!line.estimate() || freshness.dated(bitrate))) return undefined;
+    // Nothing feeds the node, or what is complete is shared whole.
+    if (all.some((stripe) => !f.stream.mesh.path(stripe).length)) return undefined;
+    const last = contentAt(load, first + end);
+    const over = last || told(f.stream, first + end);
+    return over && !(last && areHere(load, last)) ? undefined : load;
+  };
+
+  const wait = (l: ChunkLoad): Loading => {
+    const result = new Promise<SegmentResult>((resolve, reject) => Object.assign(l, { resolve, reject }));
+    const other = l.in.load;
+    if (other) {
+      // Another player of the page plays the same.
+      other.in = undefined;
+      other.fetch();
+    }
+    l.in.load = l;
+    ask(l);
+    advance(l);
+    return {
+      result,
+      abort() {
+        if (l.over) return;
+        stop(l);
+        l.reject(new Error('aborted'));
+      },
+    };
+  };
+
+  return {
+    load(request, instead) {
+      let inner: Loading | undefined;
+      let aborted = false;
+      const begun = async () => {
+        const l = await begin(request);
+        if (aborted) throw new Error('aborted');
+        inner = l ? wait(l) : instead();
+        return inner.result;
+      };
+      return {
+        result: begun(),
+        abort() {
+          aborted = true;
+          inner?.abort();
+        },
+      };
+    },
+  };
+};
