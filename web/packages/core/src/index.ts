@@ -21,6 +21,7 @@ export type {
   ByteRange,
   Clock,
   EngineSnapshot,
+  Growing,
   LinkCloseReason,
   LinkPath,
   OriginFetcher,

@@ -6,6 +6,7 @@
 import {
   type Clock,
   deadlineMs,
+  type Growing,
   type OriginResult,
   type Playback,
   type SegmentRequest,
@@ -25,6 +26,7 @@ import type {
   ShakaLike,
   ShakaRequest,
   ShakaResponse,
+  StreamData,
 } from './shaka.ts';
 
 /** What is known of a request: whose it is, and of which segment. */
@@ -92,6 +94,7 @@ function createOrigin(
   tells: () => boolean,
   [uri, request, type, progress, headers, config]: Parameters<SchemePlugin>,
   flow?: Flow,
+  growing?: Growing,
 ) {
   const last: { response?: ShakaResponse; ms: number } = { ms: 0 };
   const fetch: SegmentRequest['origin'] = async (signal, onProgress, part): Promise<OriginResult> => {
@@ -99,7 +102,14 @@ function createOrigin(
     let firstAt = startedAt;
     let loaded = 0;
     // A copy: each fetch has headers of its own. What comes of a part is not appended while it comes.
-    const own = { ...request, headers: { ...request.headers }, streamDataCallback: part ? null : flow?.fetch() };
+    const take = part ? undefined : flow?.fetch();
+    const streamDataCallback: StreamData | undefined =
+      take &&
+      ((bytes) => {
+        growing?.heard?.(bytes);
+        return take(bytes);
+      });
+    const own = { ...request, headers: { ...request.headers }, streamDataCallback };
     if (part) own.headers.Range = `bytes=${part.first}-${part.last}`;
     const told = tells();
     const moved: ProgressUpdated = (ms, bytes, remaining) => {
@@ -145,7 +155,8 @@ function share(
   const { streamDataCallback } = request;
   // A film is appended as what it is in the end: by whole segments.
   const flow = film || !streamDataCallback ? undefined : createFlow(streamDataCallback);
-  const origin = createOrigin(shaka, clock, () => film && playback.alone, args, flow);
+  const growing: Growing | undefined = flow && { give: (...bytes) => void flow.give(...bytes) };
+  const origin = createOrigin(shaka, clock, () => film && playback.alone, args, flow, growing);
   const { timeout } = request.retryParameters;
   let timer = 0;
   /** The origin's fetch keeps its own times. This bounds the whole: an origin that is asked after a wait for peers has all of it. */
@@ -158,6 +169,7 @@ function share(
     return origin.fetch(...how);
   });
   if (!wanted) return undefined;
+  wanted.growing = growing;
   const { Range, ...headers } = request.headers;
   wanted.beside = (url, ...how) =>
     createOrigin(shaka, clock, () => false, [url, { ...request, headers }, type, ignore, ignore, config]).fetch(...how);

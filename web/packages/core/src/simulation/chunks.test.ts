@@ -1,6 +1,7 @@
 /** Pages that play low-latency DASH, and share its chunks. */
 import { describe, expect, it, vi } from 'vitest';
 import type { PeerLink } from '../ports.ts';
+import { pushed } from '../protocol/parts.ts';
 import { ChunkBroadcast, ChunkViewer } from './chunks.ts';
 import { home, type Joining, seedId } from './partscene.ts';
 import { PartSeed } from './partseed.ts';
@@ -64,25 +65,178 @@ const fine = (viewers: ChunkViewer[]) => {
   }
 };
 
+const wasted = (viewers: ChunkViewer[]) => {
+  const sum = (of: (v: ChunkViewer) => number) => viewers.reduce((n, v) => n + of(v), 0);
+  return (
+    sum((v) => v.engine.snapshot().totals.wasted_bytes) /
+    sum((v) => v.results.reduce((n, r) => n + r.data.byteLength, 0))
+  );
+};
+
+/** How late chunks came, ms behind their publication, but for so much in a thousand. */
+const lateness = (viewers: ChunkViewer[], from = 20) => {
+  const late = viewers.flatMap((v) => v.late.slice(from)).sort((a, b) => a - b);
+  return late[Math.floor(late.length * 0.99)]!;
+};
+
 describe('twelve pages of low-latency DASH', () => {
   it('share its chunks', async () => {
-    const { viewers, run, audience } = setUp();
+    const { viewers, run, audience, broadcast } = setUp();
     await audience(12);
     await run(45_000);
-    console.log(
-      share(viewers),
-      share(viewers, 5),
-      viewers.map((v) => [v.results.length, v.stalls, v.wrong, v.errors.length, Math.max(...v.late.slice(20))]),
-      viewers.map((v) => v.results.map((r) => r.source[0]).join('')),
-      viewers.map((v) =>
-        JSON.stringify([
-          v.engine.snapshot().totals.parts,
-          v.engine.snapshot().totals.wasted_bytes,
-          v.unlinked,
-          v.engine.snapshot().counters,
-        ]),
-      ),
-    );
     fine(viewers);
+    expect(share(viewers, 4).peer).toBeGreaterThan(0.75);
+    expect(share(viewers, 4).origin).toBeLessThan(0.05);
+    // A chunk plays 500 ms. The deepest tree has six hops.
+    expect(lateness(viewers)).toBeLessThan(500);
+    expect(wasted(viewers)).toBeLessThan(0.05);
+    for (const v of viewers) {
+      const { totals } = v.engine.snapshot();
+      expect(totals).toMatchObject({ rejected_bytes: 0, contradictions: 0 });
+      const { seed, peer } = totals.parts!;
+      expect({ seed, peer }).toEqual({ seed: totals.segments.seed, peer: totals.segments.peer });
+      expect(seed + peer).toBeGreaterThan(60);
+      // A segment of the origin is asked for once.
+      expect(broadcast.asked.get(v.id)).toBeLessThan(8);
+      expect(v.unlinked).toEqual([]);
+    }
+  });
+
+  it('go on with the origin when the seed dies without a word', async () => {
+    const { viewers, network, run, audience } = setUp();
+    await audience(12);
+    await run(15_000);
+    network.moves(seedId);
+    const before = viewers.map((v) => v.results.length);
+    await run(20_000);
+    fine(viewers);
+    for (const [i, v] of viewers.entries()) expect(v.results.length).toBeGreaterThanOrEqual(before[i]! + 9);
+    for (const r of viewers.flatMap((v) => v.results.slice(-3))) expect(r.source).toBe('origin');
+  });
+
+  it('play on by peers where the origin answers none of them any more', async () => {
+    const { viewers, broadcast, run, audience } = setUp();
+    await audience(6);
+    await run(15_000);
+    broadcast.dead = true; // the seed has it by another way
+    const before = viewers.map((v) => v.results.length);
+    await run(20_000);
+    fine(viewers);
+    for (const [i, v] of viewers.entries()) expect(v.results.length).toBeGreaterThanOrEqual(before[i]! + 9);
+  });
+
+  it('drop one that sends wrong bytes at the first piece, and pass none on', async () => {
+    const { viewers, viewer, run, audience } = setUp();
+    const flip = (message: Uint8Array) => {
+      if (!pushed(new DataView(message.buffer, message.byteOffset).getUint32(1))) return message;
+      const wrong = message.slice();
+      wrong[wrong.length - 1]! ^= 1;
+      return wrong;
+    };
+    const polluter = viewer({
+      line: fast,
+      meddle(link) {
+        const send = link.sendData.bind(link);
+        const behind = link.sendBackground.bind(link);
+        link.sendData = (m) => send(flip(m));
+        link.sendBackground = (m) => behind(flip(m));
+      },
+    });
+    await run(6_000);
+    await audience(11);
+    await run(30_000);
+    fine(viewers);
+    const banned = viewers.slice(1).flatMap((v) => v.unlinked);
+    expect(banned.length).toBeGreaterThan(0);
+    for (const u of banned) expect(u).toMatchObject({ peer: polluter.id, reason: 'bad-piece', banned: true });
+  });
+
+  it('take another version of a chunk from the origin, and blame no peer for it', async () => {
+    const { viewers, viewer, broadcast, run, audience } = setUp();
+    await audience(3);
+    const other = viewer();
+    const reader = broadcast.reader.bind(broadcast);
+    broadcast.reader = (node, sequence, take) => {
+      if (node !== other.id) return reader(node, sequence, take);
+      const flipped = (bytes: Uint8Array) => {
+        bytes[0]! ^= 1;
+        take(bytes);
+      };
+      return reader(node, sequence, flipped);
+    };
+    await run(20_000);
+    fine(viewers.slice(0, 3));
+    expect(other.unlinked).toEqual([]);
+  });
+
+  it('drop a seed whose certificates are forged', async () => {
+    const { viewers, seed, run, audience } = setUp();
+    await audience(3);
+    await run(8_000);
+    seed.forges = true;
+    await run(10_000);
+    fine(viewers);
+    for (const v of viewers)
+      expect(v.unlinked).toMatchObject([{ peer: seedId, reason: 'protocol-error', banned: true }]);
+  });
+});
+
+describe('a page of low-latency DASH', () => {
+  it('that does not upload takes chunks, and no children', async () => {
+    const { viewers, viewer, run, audience } = setUp();
+    await audience(3);
+    const leech = viewer({ deps: { uploads: () => false } });
+    await run(20_000);
+    fine(viewers);
+    expect(leech.engine.snapshot().totals.uploaded).toEqual({ direct: 0, relay: 0 });
+    expect(share([leech], 5).origin).toBe(0);
+  });
+
+  it('plays by the origin where the script of the node does not come', async () => {
+    const { viewers, viewer, run, audience } = setUp();
+    await audience(3);
+    const missing = viewer({ deps: { loadSeldom: () => Promise.reject(new Error('404')) } });
+    await run(9_000);
+    fine(viewers);
+    expect(share([missing]).origin).toBe(1);
+  });
+
+  it('measures its line by segments of the origin first', async () => {
+    const { viewers, viewer, run, audience } = setUp();
+    await audience(3);
+    const chooser = viewer({ adaptive: true });
+    await run(20_000);
+    fine(viewers);
+    expect(chooser.results[0]!.source).toBe('origin');
+    expect(chooser.engine.capacity()).toBeGreaterThan(0);
+    expect(share([chooser], 5).origin).toBeLessThan(0.2);
+  });
+
+  it('is charged nothing while its player is paused, and shares again after that', async () => {
+    const { viewers, run, audience } = setUp();
+    await audience(4);
+    await run(10_000);
+    const [first] = viewers;
+    first!.paused = true;
+    await run(30_000);
+    expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
+    first!.resume();
+    await run(15_000);
+    fine(viewers.slice(1));
+    expect(share([first!], first!.results.length - 3).origin).toBe(0);
+    expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
+  });
+
+  it('takes back a request, and lets go of everything when it stops', async () => {
+    const { viewers, run, audience } = setUp();
+    await audience(3);
+    await run(8_000);
+    const [first] = viewers;
+    first!.abort();
+    for (const v of viewers) v.stop();
+    await run(15_000);
+    const errors = viewers.flatMap((v) => v.errors).map((e) => (e as Error).message);
+    expect(errors).toContain('aborted');
+    expect(new Set(errors)).toEqual(new Set(['aborted']));
   });
 });

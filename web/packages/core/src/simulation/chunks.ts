@@ -99,6 +99,8 @@ export class ChunkViewer {
   adaptive = false;
   playing: ChunkBroadcast;
   abort = nothing;
+  /** It asks for nothing. */
+  paused = false;
   private position = Number.NaN;
   private bufferedMs = 0;
   private updatedAt = 0;
@@ -125,6 +127,14 @@ export class ChunkViewer {
     this.next(Math.floor((this.playing.latest() * this.playing.partMs) / this.playing.segmentMs));
   }
 
+  /** From the edge on. */
+  resume(): void {
+    this.paused = false;
+    this.position = Number.NaN;
+    this.bufferedMs = 0;
+    this.play();
+  }
+
   stop(): void {
     this.stopped = true;
     this.engine.stop();
@@ -146,6 +156,7 @@ export class ChunkViewer {
 
   /** Asks for a segment as soon as its first chunk is there. */
   private next(sequence: number): void {
+    if (this.paused) return;
     const due = this.playing.dueMs(perSegment * sequence);
     if (due > 0) this.network.world.setTimer(() => this.next(sequence), due);
     else if (!this.stopped) this.load(sequence);
