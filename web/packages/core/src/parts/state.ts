@@ -29,8 +29,10 @@ export interface Owner {
 export interface Settings {
   /** Children that a viewer takes, of all stripes together, while its uplink carries them. */
   slots: number;
-  /** How long a part plays. */
+  /** How long a part plays, */
   part: number;
+  /** and how long what is listed at a time, where that is less. */
+  idle?: number;
 }
 
 /** What the player's request for a part bears. */

@@ -98,7 +98,7 @@ export class Stream implements State {
 
   private list(now: number, turn: number): void {
     if (!this.shelf.list(turn)) return;
-    this.idle = now + idle * this.set.part;
+    this.idle = now + idle * (this.set.idle ?? this.set.part);
     this.shelf.evict(this.asked?.turn);
   }
 

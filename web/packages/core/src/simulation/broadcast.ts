@@ -4,8 +4,6 @@ import type { OriginFetcher, OriginResult, PartRef } from '../ports.ts';
 import { idOf, noise, type Signer } from './film.ts';
 import type { Network } from './world.ts';
 
-/** Parts of a segment. */
-const perSegment = 4;
 /** The first answer of the origin takes so long, ms. */
 const answerMs = 20;
 
@@ -14,7 +12,9 @@ export interface BroadcastPart extends PartRef {
 }
 
 export class Broadcast {
-  readonly partMs = 500;
+  readonly partMs: number = 500;
+  /** Parts of a segment. */
+  readonly perSegment: number = 4;
   /** URL of the playlist as a player has it after a reload, and the ID of its stream. */
   readonly playlist: string;
   readonly stream: string;
@@ -46,8 +46,8 @@ export class Broadcast {
   }
 
   part(n: number): BroadcastPart {
-    const sequence = Math.floor(n / perSegment);
-    const index = n % perSegment;
+    const sequence = Math.floor(n / this.perSegment);
+    const index = n % this.perSegment;
     const name = `/live/${this.rendition}/${sequence}.${index}.m4s`;
     const url = `https://video.example.com${name}`;
     return { name, url, sequence, index, startMs: n * this.partMs, durationMs: this.partMs };

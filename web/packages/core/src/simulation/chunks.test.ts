@@ -11,12 +11,12 @@ import { Network, type SimLink, World } from './world.ts';
 // Virtual time costs real time on a busy machine.
 vi.setConfig({ testTimeout: 300_000 });
 
-const setUp = () => {
+const setUp = (chunks?: number) => {
   const world = new World();
   const network = new Network(world);
   network.addNode('origin', { up: 125_000_000, down: 125_000_000 });
   network.addNode(seedId, fast);
-  const broadcast = new ChunkBroadcast(network);
+  const broadcast = new ChunkBroadcast(network, chunks);
   const seed = new PartSeed(seedId, network, signer, [broadcast]);
   const viewers: ChunkViewer[] = [];
   const meddling = new Map<string, (link: SimLink) => void>();
@@ -100,6 +100,16 @@ describe('twelve pages of low-latency DASH', () => {
       expect(broadcast.asked.get(v.id)).toBeLessThan(8);
       expect(v.unlinked).toEqual([]);
     }
+  });
+
+  it.each([2, 3, 10, 50])('share them where a segment has %i', async (chunks) => {
+    const { viewers, run, audience } = setUp(chunks);
+    await audience(6);
+    await run(30_000);
+    fine(viewers);
+    expect(share(viewers, 5).origin).toBeLessThan(0.05);
+    expect(lateness(viewers, 5 * chunks)).toBeLessThan(700);
+    expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
   });
 
   it('go on with the origin when the seed dies without a word', async () => {

@@ -10,13 +10,11 @@ import { idOf, type Signer } from './film.ts';
 import type { Network } from './world.ts';
 
 const nothing = () => {};
-/** Chunks of a segment. */
-const perSegment = 4;
 /** The origin answers after so long, ms. */
 const answerMs = 20;
 const manifest = 'https://video.example.com/live/manifest.mpd';
-/** A player is so far behind the edge, ms. */
-const behindMs = 2_500;
+/** A player is so far behind the edge, ms, and two chunks more. */
+const behindMs = 1_500;
 
 export class ChunkBroadcast extends Broadcast {
   override readonly stream: string;
@@ -25,13 +23,18 @@ export class ChunkBroadcast extends Broadcast {
   /** The origin sends nothing more. */
   dead = false;
 
-  constructor(network: Network, rendition = 'mid', partBytes = 60_000) {
-    super(network, rendition, partBytes);
+  override readonly partMs: number;
+  override readonly perSegment: number;
+
+  constructor(network: Network, chunks = 4, rendition = 'mid') {
+    super(network, rendition, 240_000 / chunks);
+    this.perSegment = chunks;
+    this.partMs = 2_000 / chunks;
     this.stream = idOf(`/live/manifest.mpd.${rendition}`);
   }
 
   get segmentMs(): number {
-    return perSegment * this.partMs;
+    return this.perSegment * this.partMs;
   }
 
   key(sequence: number): string {
@@ -47,12 +50,12 @@ export class ChunkBroadcast extends Broadcast {
   }
 
   segment(sequence: number): Uint8Array {
-    const names = Array.from({ length: perSegment }, (_, i) => this.part(perSegment * sequence + i).name);
+    const names = Array.from({ length: this.perSegment }, (_, i) => this.part(this.perSegment * sequence + i).name);
     return joinBytes(...names.map((name) => this.content(name)));
   }
 
   override endsWith({ sequence, index }: { sequence: number; index: number }) {
-    if (index < perSegment - 1) return undefined;
+    if (index < this.perSegment - 1) return undefined;
     return { name: this.key(sequence), data: this.segment(sequence) };
   }
 
@@ -67,7 +70,7 @@ export class ChunkBroadcast extends Broadcast {
         let loaded = 0;
         const send = (index: number) => {
           if (signal.aborted || this.dead) return;
-          const due = this.dueMs(perSegment * sequence + index);
+          const due = this.dueMs(this.perSegment * sequence + index);
           if (due > 0) return world.setTimer(() => send(index), due);
           const bytes = all.slice(index * this.partBytes, (index + 1) * this.partBytes);
           const arrived = () => {
@@ -77,7 +80,7 @@ export class ChunkBroadcast extends Broadcast {
             onProgress(loaded, all.length);
             if (loaded === all.length) resolve({ data: all.slice().buffer, status: 200, url: this.key(sequence) });
           };
-          const next = () => (index < perSegment - 1 ? send(index + 1) : undefined);
+          const next = () => (index < this.perSegment - 1 ? send(index + 1) : undefined);
           this.network.send('origin', node, bytes.length, next, arrived);
           return undefined;
         };
@@ -157,7 +160,7 @@ export class ChunkViewer {
   /** Asks for a segment as soon as its first chunk is there. */
   private next(sequence: number): void {
     if (this.paused) return;
-    const due = this.playing.dueMs(perSegment * sequence);
+    const due = this.playing.dueMs(this.playing.perSegment * sequence);
     if (due > 0) this.network.world.setTimer(() => this.next(sequence), due);
     else if (!this.stopped) this.load(sequence);
   }
@@ -171,7 +174,7 @@ export class ChunkViewer {
       if (Number.isNaN(this.position)) this.bufferedMs = Math.max(this.bufferedMs, sequence * playing.segmentMs);
       this.late.push(-playing.dueMs(Math.round(this.bufferedMs / playing.partMs)));
     }
-    if (Number.isNaN(this.position) && this.results.length > 1) this.position = ends - behindMs;
+    if (Number.isNaN(this.position) && this.results.length > 1) this.position = ends - behindMs - 2 * playing.partMs;
   }
 
   private load(sequence: number): void {

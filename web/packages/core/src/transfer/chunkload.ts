@@ -16,6 +16,8 @@ import { type Shared, sharing } from './shared.ts';
 const end = turns - 1;
 /** Chunks that a segment is taken to have until one has come to its end. */
 const usual = 4;
+/** A chunk that plays for less counts as a part that plays so long: a frame would be waited for less long than a link takes. */
+const leastMs = 250;
 
 /** A request of the player for a segment. */
 interface ChunkLoad extends Waiting {
@@ -50,8 +52,9 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
   const { clock, line, stats, segments, settled } = shared;
   const { idOf, follow, within, freshness, hand } = host;
 
-  const partMs = ({ in: f, request }: ChunkLoad) => request.durationMs / (f.chunks ?? usual);
-  const leftUs = (l: ChunkLoad) => toUs(l.request.deadlineMs() + l.n * partMs(l));
+  const chunkMs = ({ in: f, request }: ChunkLoad) => request.durationMs / (f.chunks ?? usual);
+  const partMs = (l: ChunkLoad) => Math.max(chunkMs(l), leastMs);
+  const leftUs = (l: ChunkLoad) => toUs(l.request.deadlineMs() + l.n * chunkMs(l));
   const contentAt = ({ in: f }: ChunkLoad, turn: number) => f.stream.shelf.parts.get(turn)?.content;
   /** Whether anything behind a turn has been told. */
   const told = ({ shelf }: Stream, turn: number) =>
@@ -134,7 +137,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       const fails = line.fails();
       const inHand = before(shared, l.request.bitrate, partMs(l), left);
       stream.buffer(now, fails ? Number.POSITIVE_INFINITY : inHand, fails);
-      const expected = told(stream, turn) ? now : Math.max(now, (l.in.givenUs ?? 0) + stream.set.part);
+      const expected = told(stream, turn) ? now : Math.max(now, (l.in.givenUs ?? 0) + toUs(chunkMs(l)));
       stream.ask(now, turn, { ...originOf(shared), deadline: now + left, packaged: false, at: expected });
     });
 
@@ -179,7 +182,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     }
     if (l.n && (!got || l.at === got.data.byteLength)) {
       f.chunks = l.n;
-      f.stream.set.part = toUs(partMs(l));
+      Object.assign(f.stream.set, { part: toUs(partMs(l)), idle: toUs(chunkMs(l)) });
     }
     const data = got ? got.data : (joinBytes(...l.chunks).buffer as ArrayBuffer);
     const source = sourceOf(bytes);
