@@ -155,6 +155,30 @@ describe('the plug-in', () => {
     expect(taken).toEqual([1, 2, 3, 4, 5]);
   });
 
+  test('gives Shaka chunks of peers, and goes on with what the origin sends, of which the core hears', async () => {
+    const { player, load, asked, playback, origin } = await setUp();
+    player.live = true;
+    const taken: number[] = [];
+    const streamDataCallback = async (some: Uint8Array) => void taken.push(...some);
+    const whole = origin.hold();
+    const { promise } = load({}, { streamDataCallback });
+    await asked();
+    const { growing } = playback.request!;
+    growing!.give(Uint8Array.of(1, 2), 0);
+    growing!.give(Uint8Array.of(3), 2);
+    await vi.waitFor(() => expect(taken).toEqual([1, 2, 3]));
+    const heard: number[] = [];
+    growing!.heard = (some) => void heard.push(...some);
+    playback.fromOrigin();
+    (await whole.next).answer.write(Buffer.of(1, 2, 3, 4));
+    await vi.waitFor(() => expect(taken).toEqual([1, 2, 3, 4]));
+    expect(heard).toEqual([1, 2, 3, 4]);
+    growing!.give(Uint8Array.of(4, 5), 3);
+    playback.resolve({ data: Uint8Array.of(1, 2, 3, 4, 5).buffer, source: 'peer', bytes: bytes(1, 4) });
+    await promise;
+    expect(taken).toEqual([1, 2, 3, 4, 5]);
+  });
+
   test('a part of a segment that is still being made cannot wait', async () => {
     const { load, asked, playback, segments } = await setUp();
     const { promise } = load({ segment: { ...segments[5]!, isPartial: () => true } });
