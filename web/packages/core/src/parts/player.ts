@@ -42,7 +42,9 @@ export const due = (s: State): number => {
   if (p.whole || (p.length > 0 && missing === 0)) return Number.POSITIVE_INFINITY;
   if (p.length === 0) missing = s.shelf.usual();
   const origin = a.rtt + (a.rate > 0 ? Math.floor((missing * 1_000_000) / a.rate) : 0);
-  return dueAt(Math.max(a.at, p.progress), a.deadline, origin, s.set.part);
+  // What no peer has told, and no playlist lists, need not be there: the packager may be late by half a part, too.
+  const late = p.content || !p.fits ? 0 : Math.floor(s.set.part / 2);
+  return dueAt(Math.max(a.at + late, p.progress), a.deadline, origin, s.set.part);
 };
 
 /** Whether pieces of a stripe have not come; of a part of unknown length, all. */
@@ -60,7 +62,7 @@ export const came = ({ mesh }: State, from: string, p: Part, piece: number): voi
 
 /** Asks the origin for what has not come, and takes it back from the parents. Those that had time have missed the part. */
 const isDue = (s: State, now: number, p: Part): void => {
-  const had = now - Math.max(s.asked!.at, p.progress) >= Math.floor(s.set.part / 4);
+  const had = now - Math.max(s.asked!.at, p.progress) >= Math.floor(s.set.part / 4) && (p.content || !p.fits);
   for (const stripe of all) {
     if (!had || p.missed[stripe] || !waits(p, stripe)) continue;
     p.missed[stripe] = true;

@@ -45,7 +45,7 @@ export interface Wanted {
   rate: number;
   /** A packager's key is known, so its certificates may be loaded. */
   packaged: boolean;
-  /** When it is to be there, if that is not known to be now. */
+  /** When it is expected, where that is not now. */
   at?: number;
 }
 

@@ -141,6 +141,8 @@ export class Stream implements State {
     if (c.alg === 2) this.signed.heard = now; // others can be had without a seed, too
     if (known) return true;
     p.content = c;
+    const { asked } = this;
+    if (asked?.turn === turn && p.fits) asked.at = Math.max(asked.at, now);
     if (p.length === 0) size(p, c.length);
     heads(this, p);
     for (const [i, pc] of p.pieces.entries()) if (pc.data && !pc.verified) this.check(undefined, p, i, pc.data);

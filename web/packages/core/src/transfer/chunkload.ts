@@ -156,6 +156,8 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       if (l.over) return stats.add('wasted_bytes', got.data.byteLength);
       l.sent = new Uint8Array(got.data.slice(0)); // the player may transfer its buffer away
       if (!got.unshared) advance(l);
+      // The origin has it all, and no parent has told the chunk.
+      if (l.at < l.sent.length) within(l.in, ({ mesh }, now) => all.forEach((stripe) => void mesh.missed(now, stripe)));
       finish(l, got);
     };
     const failed = (error: unknown) => {
