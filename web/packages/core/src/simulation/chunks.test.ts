@@ -11,12 +11,12 @@ import { Network, type SimLink, World } from './world.ts';
 // Virtual time costs real time on a busy machine.
 vi.setConfig({ testTimeout: 300_000 });
 
-const setUp = (chunks?: number) => {
+const setUp = (...how: [chunks?: number, bytes?: number]) => {
   const world = new World();
   const network = new Network(world);
   network.addNode('origin', { up: 125_000_000, down: 125_000_000 });
   network.addNode(seedId, fast);
-  const broadcast = new ChunkBroadcast(network, chunks);
+  const broadcast = new ChunkBroadcast(network, ...how);
   const seed = new PartSeed(seedId, network, signer, [broadcast]);
   const viewers: ChunkViewer[] = [];
   const meddling = new Map<string, (link: SimLink) => void>();
@@ -109,6 +109,16 @@ describe('twelve pages of low-latency DASH', () => {
     fine(viewers);
     expect(share(viewers, 5).origin).toBeLessThan(0.05);
     expect(lateness(viewers, 5 * chunks)).toBeLessThan(700);
+    expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
+  });
+
+  // Sound: a chunk is one piece, so each stripe has one in four.
+  it('share them where a chunk is a piece', async () => {
+    const { viewers, run, audience } = setUp(4, 16_000);
+    await audience(6);
+    await run(40_000);
+    fine(viewers);
+    expect(share(viewers, 8).origin).toBeLessThan(0.05);
     expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
   });
 

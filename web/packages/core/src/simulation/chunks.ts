@@ -26,11 +26,11 @@ export class ChunkBroadcast extends Broadcast {
   override readonly partMs: number;
   override readonly perSegment: number;
 
-  constructor(network: Network, chunks = 4, rendition = 'mid') {
-    super(network, rendition, 240_000 / chunks);
+  constructor(network: Network, chunks = 4, bytes = 240_000) {
+    super(network, 'mid', bytes / chunks);
     this.perSegment = chunks;
     this.partMs = 2_000 / chunks;
-    this.stream = idOf(`/live/manifest.mpd.${rendition}`);
+    this.stream = idOf('/live/manifest.mpd.mid');
   }
 
   get segmentMs(): number {
