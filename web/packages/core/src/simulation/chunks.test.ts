@@ -122,6 +122,19 @@ describe('twelve pages of low-latency DASH', () => {
     expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
   });
 
+  it('wait for a packager that is late, and leave few parents for it', async () => {
+    const { viewers, broadcast, run, audience } = setUp();
+    await audience(6);
+    await run(12_000);
+    const lostBy = () => viewers.reduce((n, v) => n + v.engine.snapshot().totals.parts!.lost, 0);
+    const lost = lostBy();
+    broadcast.lateMs = (n) => (n % 7 === 3 ? 400 : 0);
+    await run(30_000);
+    fine(viewers);
+    expect(share(viewers, 6).origin).toBeLessThan(0.1);
+    expect(lostBy() - lost).toBeLessThan(10);
+  });
+
   it('go on with the origin when the seed dies without a word', async () => {
     const { viewers, network, run, audience } = setUp();
     await audience(12);

@@ -22,6 +22,8 @@ export class ChunkBroadcast extends Broadcast {
   readonly asked = new Map<string, number>();
   /** The origin sends nothing more. */
   dead = false;
+  /** How late the packager is with the n-th chunk, ms. */
+  lateMs = (_n: number) => 0;
 
   override readonly partMs: number;
   override readonly perSegment: number;
@@ -35,6 +37,10 @@ export class ChunkBroadcast extends Broadcast {
 
   get segmentMs(): number {
     return this.perSegment * this.partMs;
+  }
+
+  override dueMs(n: number): number {
+    return super.dueMs(n) + this.lateMs(n);
   }
 
   key(sequence: number): string {
