@@ -18,6 +18,7 @@ import { createGreeting } from './transfer/greeting.ts';
 import { createLists } from './transfer/lists.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createLowLatency } from './transfer/nodescript.ts';
+import { paced } from './transfer/paced.ts';
 import { createPartCertificates } from './transfer/partcerts.ts';
 import { createParts } from './transfer/parts.ts';
 import { createPeers } from './transfer/peers.ts';
@@ -294,7 +295,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
   };
 
   return {
-    load: (request, onProgress) => {
+    load: (asked, onProgress) => {
+      const request = asked.growing ? paced(asked, clock, line) : asked;
       const plainly = () => {
         let over = false;
         let entry!: Load;

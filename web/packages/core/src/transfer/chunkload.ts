@@ -50,7 +50,7 @@ export interface ChunkLoads {
 
 export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoads => {
   const { clock, line, stats, segments, settled } = shared;
-  const { idOf, follow, within, freshness, hand } = host;
+  const { idOf, follow, within, hand } = host;
 
   const chunkMs = ({ in: f, request }: ChunkLoad) => request.durationMs / (f.chunks ?? usual);
   const partMs = (l: ChunkLoad) => Math.max(chunkMs(l), leastMs);
@@ -204,7 +204,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
 
   /** Follows the stream of a segment; undefined: peers can have no share in it. */
   const begin = async (request: SegmentRequest): Promise<ChunkLoad | undefined> => {
-    const { playlist, representation, startMs, durationMs, range, bitrate, adaptive } = request;
+    const { playlist, representation, startMs, durationMs, range, adaptive } = request;
     const first = turnOf(Math.floor(startMs / durationMs + 0.5), 0);
     if (!playlist || representation === undefined || range || first === undefined) return undefined;
     const url = representationUrl(plainUrl(playlist), representation);
@@ -228,7 +228,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       },
     });
     within(f, (stream, now) => stream.expect(now, first, (of) => of.startsWith(`${name}#0-`), true));
-    if (adaptive && (!line.estimate() || freshness.dated(bitrate))) return undefined;
+    if (adaptive && !line.estimate()) return undefined;
     // Nothing feeds the node, or what is complete is shared whole.
     if (all.some((stripe) => !f.stream.mesh.path(stripe).length)) return undefined;
     const last = contentAt(load, first + end);
