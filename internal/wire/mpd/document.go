@@ -10,20 +10,20 @@ import (
 // document is an MPD as it is written, as far as it is read.
 type document struct {
 	XMLName  xml.Name
-	Type     string   `xml:"type,attr"`
-	Start    string   `xml:"availabilityStartTime,attr"`
-	Duration string   `xml:"mediaPresentationDuration,attr"`
-	Window   string   `xml:"timeShiftBufferDepth,attr"`
-	BaseURL  []string `xml:"BaseURL"`
-	Periods  []period `xml:"Period"`
+	Type     string    `xml:"type,attr"`
+	Start    string    `xml:"availabilityStartTime,attr"`
+	Duration string    `xml:"mediaPresentationDuration,attr"`
+	Window   string    `xml:"timeShiftBufferDepth,attr"`
+	BaseURL  []baseURL `xml:"BaseURL"`
+	Periods  []period  `xml:"Period"`
 }
 
 type period struct {
-	Href     string   `xml:"href,attr"`
-	Start    string   `xml:"start,attr"`
-	Duration string   `xml:"duration,attr"`
-	BaseURL  []string `xml:"BaseURL"`
-	Sets     []set    `xml:"AdaptationSet"`
+	Href     string    `xml:"href,attr"`
+	Start    string    `xml:"start,attr"`
+	Duration string    `xml:"duration,attr"`
+	BaseURL  []baseURL `xml:"BaseURL"`
+	Sets     []set     `xml:"AdaptationSet"`
 	addressed
 }
 
@@ -31,17 +31,22 @@ type set struct {
 	Href            string           `xml:"href,attr"`
 	ContentType     string           `xml:"contentType,attr"`
 	MimeType        string           `xml:"mimeType,attr"`
-	BaseURL         []string         `xml:"BaseURL"`
+	BaseURL         []baseURL        `xml:"BaseURL"`
 	Representations []representation `xml:"Representation"`
 	addressed
 }
 
 type representation struct {
-	ID        string   `xml:"id,attr"`
-	MimeType  string   `xml:"mimeType,attr"`
-	Bandwidth int64    `xml:"bandwidth,attr"`
-	BaseURL   []string `xml:"BaseURL"`
+	ID        string    `xml:"id,attr"`
+	MimeType  string    `xml:"mimeType,attr"`
+	Bandwidth int64     `xml:"bandwidth,attr"`
+	BaseURL   []baseURL `xml:"BaseURL"`
 	addressed
+}
+
+type baseURL struct {
+	Text   string `xml:",chardata"`
+	Sooner string `xml:"availabilityTimeOffset,attr"`
 }
 
 // addressed is how segments are named at one level. What is said below wins over what is said above.
@@ -59,6 +64,7 @@ type addressing struct {
 	Duration    *uint64      `xml:"duration,attr"`
 	StartNumber *uint64      `xml:"startNumber,attr"`
 	EndNumber   *uint64      `xml:"endNumber,attr"`
+	Sooner      string       `xml:"availabilityTimeOffset,attr"`
 	IndexRange  string       `xml:"indexRange,attr"`
 	Media       string       `xml:"media,attr"`
 	InitMedia   string       `xml:"initialization,attr"`
@@ -108,7 +114,7 @@ func (a *addressing) over(above *addressing) *addressing {
 	for _, text := range []struct {
 		of    *string
 		above string
-	}{{&out.Href, above.Href}, {&out.IndexRange, above.IndexRange}, {&out.Media, above.Media}, {&out.InitMedia, above.InitMedia}} {
+	}{{&out.Href, above.Href}, {&out.Sooner, above.Sooner}, {&out.IndexRange, above.IndexRange}, {&out.Media, above.Media}, {&out.InitMedia, above.InitMedia}} {
 		if *text.of == "" {
 			*text.of = text.above
 		}

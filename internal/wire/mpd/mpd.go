@@ -64,7 +64,8 @@ type Representation struct {
 	Segments  []Segment
 	Indexes   []Index       // what names further segments, behind those
 	Target    time.Duration // longest segment that is told of; of those that an index names it is not
-	Refused   *Error        // of a period of which nothing is listed
+	Chunks    []*Chunks     // of the period that is now and the next one, where segments can be asked for while they are made
+	Refused   *Error        // of a period of which nothing is listed, or whose chunks are not
 }
 
 // Object is a resource or a range of one.

@@ -27,14 +27,16 @@ type reader struct {
 type base struct {
 	url      *url.URL
 	absolute bool
+	sooner   sooner
 }
 
 // below is the base with the first BaseURL of a level. Further ones are for when it fails, and name the same.
-func (b base) below(refs []string) (base, error) {
+func (b base) below(refs []baseURL) (base, error) {
 	if len(refs) == 0 {
 		return b, nil
 	}
-	return b.resolve(refs[0])
+	b.sooner = b.sooner.and(refs[0].Sooner)
+	return b.resolve(refs[0].Text)
 }
 
 func (b base) resolve(ref string) (base, error) {
@@ -48,7 +50,7 @@ func (b base) resolve(ref string) (base, error) {
 	}
 	abs := b.url.ResolveReference(u)
 	abs.Fragment = ""
-	return base{abs, b.absolute || u.IsAbs() || u.Host != ""}, nil
+	return base{abs, b.absolute || u.IsAbs() || u.Host != "", b.sooner}, nil
 }
 
 // stretch is when a period starts in the presentation, and how long it is.
@@ -311,6 +313,7 @@ func (w *writer) template(a *addressing) error {
 	if err := w.initialization(a); err != nil {
 		return err
 	}
+	w.chunks(a, t, scale)
 	for _, s := range all {
 		d := span(s.duration, scale)
 		for i := range s.count {

@@ -51,10 +51,13 @@ func (r resolver) mpd(path string, data []byte, now time.Time) (*Renditions, err
 				rep.Indexes = append(rep.Indexes, Index{Entry{Path: at, Ranged: true, First: x.First, Last: x.Last}, x, key})
 			}
 		}
+		if len(one.Chunks) > 0 {
+			rep.Chunked = &Chunked{one.Chunks, r}
+		}
 		if one.Refused != nil {
 			refused = append(refused, one.Refused)
 		}
-		if len(rep.Segments)+len(rep.Indexes) > 0 {
+		if len(rep.Segments)+len(rep.Indexes) > 0 || rep.Chunked != nil {
 			out.Representations = append(out.Representations, rep)
 			highest[one.Type] = max(highest[one.Type], one.Bandwidth)
 		}

@@ -177,6 +177,7 @@ func FuzzMPD(f *testing.F) {
 	for _, c := range v.Manifests {
 		f.Add([]byte(c.MPD), c.Now.Unix())
 	}
+	f.Add(chunkedMPD(`<BaseURL availabilityTimeOffset="1">b/</BaseURL>`, periodOf(`start="PT99S"`, `duration="2000" timescale="1000" availabilityTimeOffset=".5"`)), int64(100))
 	s := testSite(f)
 	f.Fuzz(func(t *testing.T, b []byte, now int64) {
 		m, err := mpd.Read(b, &url.URL{Scheme: "http", Host: "video.example.com", Path: "/a/b.mpd"}, time.Unix(now, 0))
@@ -199,6 +200,7 @@ func FuzzMPD(f *testing.F) {
 			return
 		}
 		for _, rep := range listed.Representations {
+			growing(t, rep.Chunked, time.Unix(now, 0))
 			for _, l := range rep.Segments {
 				if l.Name == "" || l.Path == "" || l.Path[0] != '/' || l.Ranged && (l.First < 0 || l.Last < l.First) {
 					t.Errorf("listed %+v", l)
@@ -206,6 +208,23 @@ func FuzzMPD(f *testing.F) {
 			}
 		}
 	})
+}
+
+// growing walks a few segments of a stream of chunks.
+func growing(t *testing.T, c *Chunked, after time.Time) {
+	for range 4 {
+		if c == nil {
+			return
+		}
+		next, ok := c.Next(after)
+		if !ok {
+			return
+		}
+		if !next.Asked.After(after) || next.Sequence < 0 || next.Duration < mpd.MinChunked || next.Name == "" || next.Path[0] != '/' || next.Ranged {
+			t.Fatalf("after %v: %+v", after, next)
+		}
+		after = next.Asked
+	}
 }
 
 // FuzzIndex: a segment index is read to the end, or refused with a code.

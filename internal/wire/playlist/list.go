@@ -31,6 +31,7 @@ type Listed struct {
 	Target   time.Duration // longest segment
 	Duration time.Duration // of all segments
 	Parts    *Parts        // of a low-latency playlist; nil: segments have no parts
+	Chunked  *Chunked      // of a representation whose segments can be asked for while they are made; nil: they cannot
 }
 
 // Renditions are the media playlists of a master playlist, or the representations of an MPD.
