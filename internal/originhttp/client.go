@@ -27,6 +27,7 @@ const (
 	maxHeader     = 64 << 10         // bytes of a response's header
 	maxRedirects  = 4
 	idleConns     = 16
+	silence       = 10 * time.Second // a body that is read as it comes may be without a byte
 )
 
 // Config of a client.
@@ -51,6 +52,7 @@ type Client struct {
 	private   []netip.Prefix
 	agent     string
 	http      *http.Client
+	silence   time.Duration
 }
 
 var _ seed.Origin = (*Client)(nil)
@@ -64,7 +66,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("originhttp: fetch_base: %w", err)
 	}
-	c := &Client{base: base, private: append([]netip.Prefix(nil), cfg.Private...), agent: cfg.UserAgent}
+	c := &Client{base: base, private: append([]netip.Prefix(nil), cfg.Private...), agent: cfg.UserAgent, silence: silence}
 	if c.agent == "" {
 		c.agent = "leeway-seed"
 	}

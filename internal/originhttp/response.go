@@ -21,53 +21,76 @@ const maxSkip = 32 << 20
 
 // Get implements seed.Origin.
 func (c *Client) Get(ctx context.Context, f seed.Fetch) (*seed.Fetched, error) {
-	fail := func(o seed.Outcome, object int64, cause error) (*seed.Fetched, error) {
-		path, _, _ := strings.Cut(f.Path, "?") // queries may hold secrets, errors are logged
-		return nil, &seed.FetchError{Outcome: o, Path: path, ObjectLength: object, Cause: cause}
+	resp, err := c.ask(ctx, f)
+	if err != nil {
+		return nil, err
 	}
+	defer resp.Body.Close() //nolint:errcheck // what was needed has been read
+	if !f.Shared && !f.Ranged {
+		if err := Unpack(resp, f.MaxBytes); err != nil {
+			return nil, failed(f, outcomeOf(ctx, err), cause(err))
+		}
+	}
+	got := c.described(resp)
+	var large *tooLargeError
+	if got.Data, got.ObjectLength, err = body(resp, f); err != nil {
+		switch {
+		case errors.As(err, &large):
+			return nil, failed(f, seed.OutcomeTooLarge, err)
+		case errors.Is(err, errRefused):
+			return nil, failed(f, seed.OutcomeRefused, err)
+		}
+		return nil, failed(f, outcomeOf(ctx, err), cause(err))
+	}
+	return got, nil
+}
+
+// ask asks for a response whose body is to be read: one that is refused is none.
+func (c *Client) ask(ctx context.Context, f seed.Fetch) (*http.Response, error) {
 	req, err := c.request(ctx, f)
 	if err != nil {
-		return fail(seed.OutcomeRefused, 0, err)
+		return nil, failed(f, seed.OutcomeRefused, err)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return fail(outcomeOf(ctx, err), 0, cause(err))
+		return nil, failed(f, outcomeOf(ctx, err), cause(err))
 	}
-	defer resp.Body.Close() //nolint:errcheck // what was needed has been read
 	o, err := judge(resp)
 	switch {
 	case !f.Shared:
 	case err == nil:
 		o, err = seed.OutcomeRefused, Shareable(resp)
 	case o == seed.OutcomeNotModified:
-		if err := forEveryone(resp.Header); err != nil {
-			return fail(seed.OutcomeRefused, 0, err)
+		if refused := forEveryone(resp.Header); refused != nil {
+			o, err = seed.OutcomeRefused, refused
 		}
 	}
 	if err != nil {
-		return fail(o, 0, err)
+		_ = resp.Body.Close()
+		return nil, failed(f, o, err)
 	}
-	if !f.Shared && !f.Ranged {
-		if err := Unpack(resp, f.MaxBytes); err != nil {
-			return fail(outcomeOf(ctx, err), 0, cause(err))
-		}
-	}
+	return resp, nil
+}
+
+// described is what the header of a response says of the object.
+func (c *Client) described(resp *http.Response) *seed.Fetched {
 	got := &seed.Fetched{Validator: resp.Header.Get("ETag")}
 	if got.Validator == "" {
 		got.Validator = resp.Header.Get("Last-Modified")
 	}
 	got.Path, _ = below(c.base, resp.Request.URL)
+	return got
+}
+
+// failed is why a fetch brought nothing. Of an object that is too large it has the length.
+func failed(f seed.Fetch, o seed.Outcome, why error) error {
+	path, _, _ := strings.Cut(f.Path, "?") // queries may hold secrets, errors are logged
+	e := &seed.FetchError{Outcome: o, Path: path, Cause: why}
 	var large *tooLargeError
-	if got.Data, got.ObjectLength, err = body(resp, f); err != nil {
-		switch {
-		case errors.As(err, &large):
-			return fail(seed.OutcomeTooLarge, large.object, err)
-		case errors.Is(err, errRefused):
-			return fail(seed.OutcomeRefused, 0, err)
-		}
-		return fail(outcomeOf(ctx, err), 0, cause(err))
+	if errors.As(why, &large) {
+		e.ObjectLength = large.object
 	}
-	return got, nil
+	return e
 }
 
 func outcomeOf(ctx context.Context, err error) seed.Outcome {

@@ -18,6 +18,10 @@ type oneList []byte
 
 func (o oneList) Get(context.Context, Fetch) (*Fetched, error) { return &Fetched{Data: o}, nil }
 
+func (oneList) Flow(context.Context, Fetch, func([]byte) error) (*Fetched, error) {
+	panic("nothing flows")
+}
+
 // listOf is a list of so many segments.
 func listOf(t *testing.T, segments int) []byte {
 	t.Helper()

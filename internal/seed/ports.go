@@ -96,9 +96,12 @@ func (e *FetchError) Error() string {
 // Unwrap is the cause.
 func (e *FetchError) Unwrap() error { return e.Cause }
 
-// Origin fetches from one site's fetch_base. Errors are *FetchError.
+// Origin fetches from one site's fetch_base. Its own errors are *FetchError.
 type Origin interface {
 	Get(ctx context.Context, f Fetch) (*Fetched, error)
+	// Flow has the bytes of a whole object, which will be passed on, taken as they come: at most MaxBytes, also where the object turns out
+	// to be too large. It ends where an origin is silent for long. Fetched is without them. An error of take ends it, and is returned as it is.
+	Flow(ctx context.Context, f Fetch, take func([]byte) error) (*Fetched, error)
 }
 
 // Fleet is other seeds that have segments too (package fleet). It sees the seed as a Local.

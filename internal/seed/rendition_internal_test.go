@@ -59,6 +59,10 @@ func (o *numbered) Get(ctx context.Context, f Fetch) (*Fetched, error) {
 		"#EXT-X-PART:DURATION=0.5,URI=\"%d.0.m4s\"\n", sequence, sequence, sequence+1)}, nil
 }
 
+func (o *numbered) Flow(context.Context, Fetch, func([]byte) error) (*Fetched, error) {
+	panic("nothing flows")
+}
+
 func (o *numbered) last() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -179,6 +183,10 @@ func TestPartsHaveAnOrderWhateverTheirNumbers(t *testing.T) {
 type forbidden struct{}
 
 func (forbidden) Get(_ context.Context, f Fetch) (*Fetched, error) {
+	return nil, &FetchError{Outcome: OutcomeClient, Path: f.Path, Cause: errors.New("403 Forbidden")}
+}
+
+func (forbidden) Flow(_ context.Context, f Fetch, _ func([]byte) error) (*Fetched, error) {
 	return nil, &FetchError{Outcome: OutcomeClient, Path: f.Path, Cause: errors.New("403 Forbidden")}
 }
 

@@ -52,6 +52,10 @@ func inStations(t *testing.T, renditions int, end string, f func(t *testing.T, o
 	})
 }
 
+func (o *stations) Flow(context.Context, Fetch, func([]byte) error) (*Fetched, error) {
+	panic("nothing flows")
+}
+
 func (o *stations) Get(ctx context.Context, f Fetch) (*Fetched, error) {
 	o.mu.Lock()
 	o.asked[f.Path]++

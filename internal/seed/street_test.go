@@ -88,6 +88,11 @@ func (s *street) Get(_ context.Context, f seed.Fetch) (*seed.Fetched, error) {
 	return &seed.Fetched{Data: data, ObjectLength: int64(len(data)), Path: f.Path}, nil
 }
 
+// Flow implements seed.Origin.
+func (*street) Flow(context.Context, seed.Fetch, func([]byte) error) (*seed.Fetched, error) {
+	panic("nothing flows")
+}
+
 func (s *street) count(path string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

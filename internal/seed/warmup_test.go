@@ -123,6 +123,11 @@ func (v *village) Get(_ context.Context, f seed.Fetch) (*seed.Fetched, error) {
 	return &seed.Fetched{Data: data, ObjectLength: int64(len(data)), Path: f.Path}, nil
 }
 
+// Flow implements seed.Origin.
+func (*village) Flow(context.Context, seed.Fetch, func([]byte) error) (*seed.Fetched, error) {
+	panic("nothing flows")
+}
+
 // Ask implements fleet.Siblings.
 func (v *village) Ask(ctx context.Context, _ signal.ID, to fleet.Sibling, q sibling.Question, accept func([]byte, int) error) (*sibling.Answer, error) {
 	v.mu.Lock()

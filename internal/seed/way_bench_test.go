@@ -33,6 +33,11 @@ func (o benchOrigin) Get(_ context.Context, f seed.Fetch) (*seed.Fetched, error)
 	return &seed.Fetched{Data: data, ObjectLength: int64(len(data)), Path: f.Path}, nil
 }
 
+// Flow implements seed.Origin.
+func (benchOrigin) Flow(context.Context, seed.Fetch, func([]byte) error) (*seed.Fetched, error) {
+	panic("nothing flows")
+}
+
 func (benchOrigin) Answer(transfer.Description, transfer.LinkEvents) (transfer.Link, transfer.Description, error) {
 	return nil, transfer.Description{}, errors.New("no viewers here")
 }

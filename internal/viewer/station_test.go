@@ -116,6 +116,11 @@ func (o seedOrigin) Get(_ context.Context, f seed.Fetch) (*seed.Fetched, error) 
 	return &seed.Fetched{Data: data, ObjectLength: int64(len(data)), Path: f.Path}, nil
 }
 
+// Flow implements seed.Origin.
+func (seedOrigin) Flow(context.Context, seed.Fetch, func([]byte) error) (*seed.Fetched, error) {
+	panic("nothing flows")
+}
+
 // viewerOrigin is the origin as viewers ask it.
 type viewerOrigin struct{ *station }
 
