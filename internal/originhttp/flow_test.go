@@ -40,8 +40,19 @@ func TestABodyIsTakenAsItComes(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || all.String() != "piece 0piece 1piece 2" || got.ObjectLength != 21 || got.Validator != `"one"` || got.Path != "/a.m4s?v=2" || got.Data != nil {
+	if err != nil || all.String() != "piece 0piece 1piece 2" || got.ObjectLength != 21 || got.Validator != `"one"` || got.Path != "/a.m4s?v=2" || got.Sized || got.Data != nil {
 		t.Errorf("%q, %+v, %v", all.String(), got, err)
+	}
+}
+
+// TestALengthThatIsSaidAheadIsTold.
+func TestALengthThatIsSaidAheadIsTold(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "a.m4s", time.Time{}, bytes.NewReader(film))
+	})
+	got, err := client(t, Config{Base: s.URL + "/vod"}).Flow(t.Context(), seed.Fetch{Path: "/a", MaxBytes: int64(len(film))}, func([]byte) error { return nil })
+	if err != nil || !got.Sized || got.ObjectLength != int64(len(film)) {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -39,7 +39,18 @@ type listing struct {
 	ids  []segment.ID
 	live bool
 	seen time.Time
-	part time.Duration // longest part of a low-latency stream whose origin lets requests wait; 0: it is none
+	part time.Duration // longest part of a low-latency stream whose origin lets requests wait, or about a chunk; 0: it is none
+
+	chunked *playlist.Chunked // of a stream of chunks; nil: it is none
+}
+
+// weight is what a listing at a path takes in memory.
+func (o *listing) weight(path string) int64 {
+	n := listingBytes + int64(len(path))
+	if o.chunked != nil {
+		n += o.chunked.Weight()
+	}
+	return n
 }
 
 // ref is a listed segment.
@@ -84,12 +95,12 @@ func (l *listings) remove(id segment.ID) {
 func (l *listings) list(path string, one *listing) {
 	l.unlist(path)
 	l.order[path] = one
-	l.bytes += listingBytes + int64(len(path))
+	l.bytes += one.weight(path)
 }
 
 func (l *listings) unlist(path string) {
-	if l.order[path] != nil {
-		l.bytes -= listingBytes + int64(len(path))
+	if old := l.order[path]; old != nil {
+		l.bytes -= old.weight(path)
 		delete(l.order, path)
 	}
 }
@@ -112,6 +123,9 @@ func (l *listings) take(path string, r *playlist.Listed, now time.Time) {
 	if p := r.Parts; p != nil && p.Blocks && r.Live {
 		one.part = p.Target
 	}
+	if one.chunked = r.Chunked; one.chunked != nil {
+		one.part = one.chunked.Duration() / chunksOfSegment
+	}
 	l.list(path, one)
 	l.nameStream(path, one)
 	l.live = l.live || r.Live // forget says when none is live any more
@@ -127,15 +141,16 @@ func (l *listings) nameStream(path string, one *listing) {
 	}
 }
 
-// lowLatency is the playlist of a low-latency stream, and its longest part; empty: none is listed.
-func (l *listings) lowLatency(stream segment.ID) (path string, part time.Duration) {
+// lowLatency is the playlist, or the representation, of a low-latency stream, and its longest part; empty: none is listed. Chunked is not nil
+// of a stream of chunks.
+func (l *listings) lowLatency(stream segment.ID) (path string, part time.Duration, chunked *playlist.Chunked) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	path = l.streams[stream]
 	if one := l.order[path]; one != nil && one.part > 0 {
-		return path, one.part
+		return path, one.part, one.chunked
 	}
-	return "", 0
+	return "", 0, nil
 }
 
 // forget drops what left the live playlists a while ago, and live playlists that are not named any more.

@@ -92,10 +92,10 @@ var (
 // The metrics of low-latency streams (spec/parts.md).
 var (
 	mPartStreams = &metric.Def{Name: "leeway_seed_part_streams", Help: "Low-latency streams whose parts are followed, since viewers follow them", Kind: metric.Gauge}
-	mParts       = &metric.Def{Name: "leeway_seed_parts_total", Help: "Parts that followed playlists listed, by what came of them", Kind: metric.Counter,
+	mParts       = &metric.Def{Name: "leeway_seed_parts_total", Help: "Parts of followed low-latency streams, and chunks of DASH, by what came of them", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: []string{partSigned, partUnpaid, partFailed, partLate, partIdle}}}}
 	mPartLag = &metric.Def{Name: "leeway_seed_part_certificate_seconds", Kind: metric.Histogram, Labels: []metric.Label{metric.Site()},
-		Help:    "From the playlist that lists a part to its certificate",
+		Help:    "From the playlist that lists a part, or the last byte of a chunk, to its certificate",
 		Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5}}
 	mPartShed = &metric.Def{Name: "leeway_seed_part_shed_bytes_total", Help: "Bytes of parts that were not pushed, since the viewer did not take what was pushed before", Kind: metric.Counter}
 )

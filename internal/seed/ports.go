@@ -57,6 +57,7 @@ type Fetched struct {
 	ObjectLength int64  // bytes of the whole object
 	Validator    string // ETag, else Last-Modified, else empty
 	Path         string // below fetch_base, after redirects; empty when they led elsewhere
+	Sized        bool   // of Flow: the length was said ahead of the bytes
 }
 
 // Outcome of a request to an origin: the closed set of the metric.

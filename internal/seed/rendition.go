@@ -33,25 +33,10 @@ func (p position) before(o position) bool {
 	return p.sequence < o.sequence || p.sequence == o.sequence && p.part < o.part
 }
 
-// What came of a part that a followed playlist lists.
-const (
-	partSigned = "signed"
-	partUnpaid = "unpaid"
-	partFailed = "failed"
-	partLate   = "late"
-	partIdle   = "idle"
-)
-
-// rendition is a low-latency stream that is followed: its playlist is asked for again as soon as it has come, and the request waits at
-// the origin for the next part.
+// rendition is a low-latency playlist that is followed: it is asked for again as soon as it has come, and the request waits at the origin
+// for the next part.
 type rendition struct {
-	sharing *sharing
-	id      segment.ID
-	path    string // of the playlist
-	payer   party  // guarded by sharing.mu: of the stream's place
-	ctx     context.Context
-	cancel  context.CancelFunc
-	stream  *parts.Stream // guarded by sharing.mu
+	*openStream
 
 	known  *playlist.Parts // as it was last loaded; nil: not yet
 	latest position        // of the latest part that was looked at
@@ -67,19 +52,6 @@ type ahead struct {
 	got    *Fetched
 	err    error
 	question
-}
-
-// question is what the origin was asked under: for which viewer, when, and what held then.
-type question struct {
-	payer *viewerLink
-	asked time.Time
-	under standing
-}
-
-func newRendition(s *sharing, id segment.ID, path string, payer party) *rendition {
-	r := &rendition{sharing: s, id: id, path: path, payer: payer}
-	r.ctx, r.cancel = context.WithCancel(s.all.tasks.ctx)
-	return r
 }
 
 // follow follows the stream until no viewer does.
@@ -113,38 +85,12 @@ func (r *rendition) follow() {
 	}
 }
 
-// leave gives back the stream's place.
-func (r *rendition) leave() {
-	r.sharing.mu.Lock()
-	payer := r.payer
-	r.sharing.mu.Unlock()
-	r.sharing.title.site.followed.leave(payer)
-}
-
 // await waits for a load, and looks after the trees meanwhile.
 func (r *rendition) await(loaded <-chan error, ticks *time.Ticker) error {
 	for {
 		select {
 		case err := <-loaded:
 			return err
-		case <-ticks.C:
-			r.sharing.look()
-		}
-	}
-}
-
-func (r *rendition) rest(pause time.Duration, ticks *time.Ticker) {
-	if pause <= 0 {
-		return
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for {
-		select {
-		case <-r.ctx.Done():
-			return
-		case <-timer.C:
-			return
 		case <-ticks.C:
 			r.sharing.look()
 		}
@@ -180,7 +126,7 @@ func (r *rendition) load(waits bool) error {
 		return fmt.Errorf("the playlist lists no parts any more")
 	}
 	if p := list.Parts; r.known != nil && ((position{p.NextSequence + 1, 0}).before(r.latest) || p.NextSequence-r.known.NextSequence >= leap) {
-		r.sharing.restart(r)
+		r.sharing.restart(r.openStream)
 		return errors.New("the playlist has begun anew")
 	}
 	first := r.known == nil
@@ -221,13 +167,6 @@ func (r *rendition) take(first bool) {
 	}
 }
 
-// idle says whether nothing is certified for the title now, as with segments.
-func (r *rendition) idle() bool {
-	s := r.sharing
-	site := s.title.site
-	return s.title.rests() || s.all.supply.issuer.takedowns.off(site.name) || s.title.audience() < site.rules.Config().Policy.CertifyFrom
-}
-
 // certify fetches a part, if the hint has not brought it, signs it and tells it.
 func (r *rendition) certify(p playlist.PartEntry, listed time.Time) {
 	s := r.sharing
@@ -245,7 +184,7 @@ func (r *rendition) certify(p playlist.PartEntry, listed time.Time) {
 	case err != nil:
 		s.all.log.Warn("a part is not certified", append([]any{"site", s.title.site.name, "playlist", r.path, "error", err}, hintOf(err)...)...)
 	default:
-		s.told(r, turn, h)
+		s.told(r.openStream, turn, h, true)
 		outcome = partSigned
 		s.all.sink.Observe(mPartLag, s.all.now().Sub(listed).Seconds(), s.title.site.name)
 	}
@@ -284,11 +223,6 @@ func (r *rendition) fetched(e playlist.Entry) (*Fetched, question, error) {
 	defer cancel()
 	got, err := r.sharing.title.site.fetch(ctx, partFetch(e))
 	return got, q, err
-}
-
-func (r *rendition) asks(payer *viewerLink, name segment.Name) question {
-	s := r.sharing
-	return question{payer, s.all.now(), s.all.supply.issuer.standing(s.title.site.name, name)}
 }
 
 func partFetch(e playlist.Entry) Fetch {

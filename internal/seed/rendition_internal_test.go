@@ -69,6 +69,10 @@ func (o *numbered) last() string {
 	return o.asked[len(o.asked)-1]
 }
 
+func newRendition(s *sharing, id segment.ID, path string, payer party) *rendition {
+	return &rendition{openStream: newOpenStream(s, id, path, payer)}
+}
+
 // TestAStreamThatBeginsAnewIsFollowedAnew: its packager has started again, with lower numbers, while viewers follow it all the time.
 func TestAStreamThatBeginsAnewIsFollowedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -138,7 +142,7 @@ func TestAStreamWhoseNumbersLeapIsFollowedAnew(t *testing.T) {
 		s.node.Heard(0, d.from.session, peer.Follow{Stream: id, On: true})
 		r := newRendition(s, id, "/film/live.m3u8", party{})
 		r.stream = s.node.Follow(0, id, parts.Settings{Part: 500_000})
-		s.followed[id] = r
+		s.followed[id] = r.openStream
 		told := func(sequence int) bool {
 			turn, _ := parts.Turn(int64(sequence), 0)
 			r.stream.Listed(0, turn, segment.ID{2, byte(sequence)}, 1000)

@@ -18,20 +18,20 @@ type sharing struct {
 	links atomic.Int32 // guarded by streams.mu where it is compared
 
 	mu       sync.Mutex
-	node     *parts.Node               // guarded by mu
-	viewers  map[parts.ID]*viewerLink  // guarded by mu
-	wanted   map[segment.ID]bool       // guarded by mu: streams that viewers have said that they follow
-	followed map[segment.ID]*rendition // guarded by mu
-	acts     []parts.Act               // guarded by mu
-	acting   bool                      // guarded by mu
-	looked   int64                     // guarded by mu: when the trees were last looked after, µs
-	shed     int64                     // guarded by mu: bytes, as they were last counted
+	node     *parts.Node                // guarded by mu
+	viewers  map[parts.ID]*viewerLink   // guarded by mu
+	wanted   map[segment.ID]bool        // guarded by mu: streams that viewers have said that they follow
+	followed map[segment.ID]*openStream // guarded by mu
+	acts     []parts.Act                // guarded by mu
+	acting   bool                       // guarded by mu
+	looked   int64                      // guarded by mu: when the trees were last looked after, µs
+	shed     int64                      // guarded by mu: bytes, as they were last counted
 }
 
 func newSharing(all *streams, t *title) *sharing {
 	return &sharing{
 		all: all, title: t, node: parts.New(parts.Config{Self: all.self, Seed: true}), viewers: map[parts.ID]*viewerLink{},
-		wanted: map[segment.ID]bool{}, followed: map[segment.ID]*rendition{},
+		wanted: map[segment.ID]bool{}, followed: map[segment.ID]*openStream{},
 	}
 }
 
@@ -80,7 +80,7 @@ func (s *sharing) gone(v *viewerLink) {
 }
 
 func (s *sharing) heard(v *viewerLink, m peer.Message) {
-	var left *rendition
+	var left *openStream
 	s.with(func(n *parts.Node, now int64) {
 		if s.viewers[v.from.session] != v {
 			return
@@ -107,7 +107,7 @@ func (s *sharing) sent(v *viewerLink) {
 // review begins to follow the streams that are wanted and listed, and leaves those that no viewer follows. It returns how many are
 // followed, and how many bytes have been shed since the last time.
 func (s *sharing) review() (followed int, shed int64) {
-	var left []*rendition
+	var left []*openStream
 	s.with(func(n *parts.Node, now int64) {
 		for id := range s.wanted {
 			if r := s.reviewOne(n, now, id); r != nil {
@@ -124,7 +124,7 @@ func (s *sharing) review() (followed int, shed int64) {
 }
 
 // reviewOne does so for one stream, and returns it if it was left. Its cost is not that of all others: viewers say what they like. Under mu.
-func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) (left *rendition) {
+func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) (left *openStream) {
 	r := s.followed[id]
 	switch {
 	case n.Followers(id) == 0:
@@ -149,7 +149,7 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
 	if ix == nil {
 		return
 	}
-	path, part := ix.lowLatency(id)
+	path, part, chunked := ix.lowLatency(id)
 	if path == "" {
 		return
 	}
@@ -157,8 +157,12 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
 	if !ok {
 		return // it is looked again
 	}
-	r := newRendition(s, id, path, payer)
-	if !s.all.tasks.begin(r.follow) {
+	r := newOpenStream(s, id, path, payer)
+	follow := (&rendition{openStream: r}).follow
+	if chunked != nil {
+		follow = (&chunks{openStream: r, after: s.all.now()}).follow
+	}
+	if !s.all.tasks.begin(follow) {
 		r.cancel()
 		s.title.site.followed.leave(payer)
 		return
@@ -178,7 +182,7 @@ func (s *sharing) following(n *parts.Node, id segment.ID) (viewers []party) {
 }
 
 // paid says whether a viewer that follows a stream pays for its place: another one does, where the one that did has left. Under mu.
-func (s *sharing) paid(n *parts.Node, r *rendition) (ok bool) {
+func (s *sharing) paid(n *parts.Node, r *openStream) (ok bool) {
 	if n.Follows(r.payer.session, r.id) {
 		return true
 	}
@@ -190,7 +194,7 @@ func (s *sharing) paid(n *parts.Node, r *rendition) (ok bool) {
 }
 
 // restart leaves a stream. It is followed anew if it is wanted still.
-func (s *sharing) restart(r *rendition) {
+func (s *sharing) restart(r *openStream) {
 	s.with(func(n *parts.Node, now int64) {
 		if s.followed[r.id] == r {
 			delete(s.followed, r.id)
@@ -301,20 +305,24 @@ func (s *sharing) blame(a parts.Blame) {
 	}
 }
 
-// told notes a part that is certified, and tells it.
-func (s *sharing) told(r *rendition, turn uint32, h *held) {
+// told notes a part that is certified, and tells it, with its pieces where these are pushed; false: the stream was left. What
+// comes after something later is told to none.
+func (s *sharing) told(r *openStream, turn uint32, h *held, pushed bool) (ok bool) {
 	c := parts.Content{Segment: h.id, Length: len(h.data), Digests: h.cert.Digests, Raw: h.cert.Bytes()}
 	s.with(func(_ *parts.Node, now int64) {
 		if s.followed[r.id] != r {
 			return
 		}
+		ok = true
 		r.stream.Listed(now, turn, h.id, len(h.data))
 		r.stream.Certify(now, turn, c)
 		for i := range segment.Pieces(int64(len(h.data))) {
-			from := i * segment.PieceSize
-			r.stream.Have(now, turn, i, h.data[from:from+segment.PieceLen(int64(len(h.data)), i)])
+			if from := i * segment.PieceSize; pushed {
+				r.stream.Have(now, turn, i, h.data[from:from+segment.PieceLen(int64(len(h.data)), i)])
+			}
 		}
 	})
+	return ok
 }
 
 // decideEvery is how often the trees of a stream are looked after.

@@ -80,6 +80,22 @@ func (st *siteState) keep(ctx context.Context, f Fetch) (*Fetched, error) {
 	return got, err
 }
 
+// flow is keep for what is taken as it comes. That it is not wanted any more is no failure of the origin.
+func (st *siteState) flow(ctx context.Context, f Fetch, take func([]byte) error) (*Fetched, error) {
+	var enough error
+	got, err := st.origin.Flow(ctx, f, func(b []byte) error {
+		st.sink.Add(mOriginBytes, float64(len(b)), st.name)
+		enough = take(b)
+		return enough
+	})
+	outcome := OutcomeOK
+	if err != nil && enough == nil {
+		outcome = outcomeOf(err)
+	}
+	st.sink.Add(mOriginRequests, 1, st.name, string(outcome))
+	return got, err
+}
+
 func outcomeOf(err error) Outcome {
 	var f *FetchError
 	if errors.As(err, &f) {

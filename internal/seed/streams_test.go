@@ -19,6 +19,7 @@ import (
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -154,20 +155,28 @@ type follower struct {
 	mu      sync.Mutex
 	node    *parts.Node
 	stream  *parts.Stream
-	faults  []string // guarded by mu
-	stripes int      // guarded by mu: subscriptions
-	now     int64    // guarded by mu: stands still until the first piece has come, however slow the machine is
-	begun   bool     // guarded by mu
+	faults  []string                            // guarded by mu
+	told    map[uint32]*certificate.Certificate // guarded by mu; by turn
+	stripes int                                 // guarded by mu: subscriptions
+	now     int64                               // guarded by mu: stands still until the first piece has come, however slow the machine is
+	begun   bool                                // guarded by mu
+	clock   func() time.Time
 }
 
 // connectFollower offers a link of a viewer that speaks parts.
 func (w *world) connectFollower(n byte) *follower {
 	w.t.Helper()
-	f := &follower{keys: w.keySet(), id: w.id("/film/low/index.m3u8"), pongs: make(chan uint32, 64), subscribed: make(chan struct{})}
+	return w.connectFollowerOf(n, w.title(5), "/film/low/index.m3u8")
+}
+
+// connectFollowerOf is connectFollower of a title and a stream.
+func (w *world) connectFollowerOf(n byte, title *bus.Title, stream segment.Name) *follower {
+	w.t.Helper()
+	f := &follower{keys: w.keySet(), id: w.id(stream), pongs: make(chan uint32, 64), subscribed: make(chan struct{}), told: map[uint32]*certificate.Certificate{}, clock: time.Now}
 	f.v = w.newViewer(n)
 	f.v.flags, f.v.parts = peer.SpeaksParts, f
 	f.node = parts.New(parts.Config{Self: f.v.id})
-	f.v.offer(w.title(5))
+	f.v.offer(title)
 	if h := wait(w.t, f.v.ready, "the seed's hello"); h.Flags&peer.SpeaksParts == 0 {
 		w.t.Fatal("the seed does not speak parts")
 	}
@@ -183,7 +192,7 @@ func (f *follower) with(do func(now int64)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.begun || f.now == 0 {
-		f.now = time.Now().UnixMicro()
+		f.now = f.clock().UnixMicro()
 	}
 	do(f.now)
 	for acts := f.node.Take(); acts != nil; acts = f.node.Take() {
@@ -209,6 +218,7 @@ func (f *follower) act(now int64, a parts.Act) {
 			f.node.Refused(now, a)
 			return
 		}
+		f.told[a.Turn] = c
 		f.node.Certified(now, a, parts.Content{Segment: segment.NewID("demo", c.Name), Length: int(c.Length), Digests: c.Digests, Raw: a.Raw})
 	case parts.Check:
 		f.begun = true
@@ -251,7 +261,11 @@ func (f *follower) settle(t *testing.T) {
 // take waits until all of a part has come of the seed.
 func (f *follower) take(t *testing.T, n int, want []byte) {
 	t.Helper()
-	turn := turnOf(n)
+	f.takeTurn(t, turnOf(n), want)
+}
+
+func (f *follower) takeTurn(t *testing.T, turn uint32, want []byte) {
+	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {
 		var got []byte
@@ -265,7 +279,7 @@ func (f *follower) take(t *testing.T, n int, want []byte) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d bytes of part %d came", len(got), len(want), n)
+			t.Fatalf("%d of %d bytes of the part at turn %d came", len(got), len(want), turn)
 		}
 		<-time.After(10 * time.Millisecond)
 	}

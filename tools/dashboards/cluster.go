@@ -111,7 +111,7 @@ var cluster = board{
 				about:  "Parts that followed playlists listed. All of them signed is well. unpaid: what viewers of the stream may ask for is spent; raise the seeds' budgets. failed: the origin did not send the part in time. late: several were listed at once, and the latest four alone are signed; a packager or a CDN that publishes in bursts. idle: the title has fewer viewers than certify_from, is at rest, or is switched off. Empty: no viewer with parts.",
 				series: []series{{expr: `sum by (outcome) (rate(leeway_seed_parts_total[$__rate_interval]))`, legend: "{{outcome}}", rare: true}}},
 			{title: "Certificates of parts", unit: units.Seconds,
-				about: "From the playlist that lists a part to its certificate, median and 99th percentile. Viewers pass nothing on before it. p99 above a tenth of a second: the origin answers the seed's request for a part late; it should answer a preload hint as the part comes.",
+				about: "From the playlist that lists a part, or the last byte of a chunk of DASH, to its certificate, median and 99th percentile. Viewers pass nothing on before it. p99 above a tenth of a second: the origin answers the seed's request for a part late; it should answer a preload hint as the part comes.",
 				series: []series{
 					{expr: `histogram_quantile(0.5, sum by (le) (rate(leeway_seed_part_certificate_seconds_bucket[$__rate_interval])))`, legend: "p50", rare: true},
 					{expr: `histogram_quantile(0.99, sum by (le) (rate(leeway_seed_part_certificate_seconds_bucket[$__rate_interval])))`, legend: "p99", rare: true},

@@ -17,6 +17,7 @@ type Growing struct {
 	Entry
 	Sequence int64
 	Asked    time.Time     // when it can be asked for
+	Complete time.Time     // when all of it can be asked for
 	Duration time.Duration // of a segment
 }
 
@@ -42,7 +43,7 @@ func (c *Chunked) Next(after time.Time) (next Growing, ok bool) {
 		if !named {
 			return Growing{}, false
 		}
-		next, ok = Growing{e, one.Sequence, one.Asked, p.Duration}, true
+		next, ok = Growing{e, one.Sequence, one.Asked, one.Asked.Add(p.Sooner), p.Duration}, true
 	}
 	return next, ok
 }

@@ -220,7 +220,7 @@ func growing(t *testing.T, c *Chunked, after time.Time) {
 		if !ok {
 			return
 		}
-		if !next.Asked.After(after) || next.Sequence < 0 || next.Duration < mpd.MinChunked || next.Name == "" || next.Path[0] != '/' || next.Ranged {
+		if !next.Asked.After(after) || !next.Complete.After(next.Asked) || next.Sequence < 0 || next.Duration < mpd.MinChunked || next.Name == "" || next.Path[0] != '/' || next.Ranged {
 			t.Fatalf("after %v: %+v", after, next)
 		}
 		after = next.Asked

@@ -1,0 +1,105 @@
+package seed
+
+import (
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/playlist"
+)
+
+const (
+	// chunksOfSegment is how many chunks a segment is taken to have where that is not known (spec/parts.md, "Chunks").
+	chunksOfSegment = 4
+	// endTurn is the number, among those of its chunks, under which a segment is told once it is complete.
+	endTurn = 255
+)
+
+// chunks is a stream of chunks that is followed (spec/parts.md, "Chunks"): each segment is read from when it can be asked for.
+type chunks struct {
+	*openStream
+	after    time.Time // what could be asked for by then has had its turn
+	sequence int64     // of the last segment that has had its turn
+	any      bool      // one has
+	last     *growing  // that was begun; nil: none was
+}
+
+// follow follows the stream until no viewer does. It begins with the first segment that can be asked for from now on: of the one before, the
+// chunks that were there when it began would be told late.
+func (c *chunks) follow() {
+	defer c.leave()
+	defer c.cancel()
+	ticks := time.NewTicker(decideEvery)
+	defer ticks.Stop()
+	for c.ctx.Err() == nil {
+		c.rest(c.step(), ticks)
+	}
+}
+
+// step gives the segment that can be asked for its turn, and returns how long there is nothing else to do: the MPD may change meanwhile.
+func (c *chunks) step() time.Duration {
+	now := c.sharing.all.now()
+	if now.Before(c.after) { // the clock was set back
+		c.after = now
+	}
+	next, ok := c.next()
+	if !ok {
+		return decideEvery
+	}
+	if wait := next.Asked.Sub(now); wait > 0 {
+		return min(wait, decideEvery)
+	}
+	if c.after = next.Asked; now.Sub(next.Asked) >= next.Duration { // the machine was asleep
+		c.after = now.Add(-next.Duration)
+		return 0
+	}
+	switch ahead := next.Sequence - c.sequence; {
+	case c.any && (ahead < -1 || ahead >= leap):
+		c.sharing.restart(c.openStream)
+		return 0
+	case c.any && ahead <= 0: // of two periods that do not fit together
+		return 0
+	}
+	c.sequence, c.any = next.Sequence, true
+	c.begin(next)
+	return 0
+}
+
+// next is the segment whose turn comes; false: none is known.
+func (c *chunks) next() (playlist.Growing, bool) {
+	ix := c.sharing.title.index()
+	if ix == nil {
+		c.want(c.sharing.payer(c.id, false))
+		return playlist.Growing{}, false
+	}
+	_, _, chunked := ix.lowLatency(c.id)
+	if chunked == nil {
+		return playlist.Growing{}, false
+	}
+	return chunked.Next(c.after)
+}
+
+// want has the MPD read again while it is followed for a viewer.
+func (c *chunks) want(v *viewerLink) {
+	if v != nil {
+		c.sharing.title.want(v.from)
+	}
+}
+
+// begin reads a segment, if it may be certified and is paid for.
+func (c *chunks) begin(next playlist.Growing) {
+	s, outcome := c.sharing, partIdle
+	payer := s.payer(c.id, false)
+	c.want(payer)
+	if !c.idle() {
+		if payer != nil {
+			g := newGrowing(c, next, payer)
+			if !s.all.tasks.begin(g.read) {
+				g.cancel()
+				return
+			}
+			c.last = g
+			return
+		}
+		outcome = partUnpaid
+	}
+	s.all.sink.Add(mParts, 1, s.title.site.name, outcome)
+}

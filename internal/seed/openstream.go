@@ -1,0 +1,81 @@
+package seed
+
+import (
+	"context"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/parts"
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// What came of a part that a followed stream.
+const (
+	partSigned = "signed"
+	partUnpaid = "unpaid"
+	partFailed = "failed"
+	partLate   = "late"
+	partIdle   = "idle"
+)
+
+// openStream is a low-latency stream that is followed, whatever its parts are.
+type openStream struct {
+	sharing *sharing
+	id      segment.ID
+	path    string // of the playlist, or the name of the representation
+	ctx     context.Context
+	cancel  context.CancelFunc
+
+	payer  party         // guarded by sharing.mu: of the stream's place
+	stream *parts.Stream // guarded by sharing.mu
+}
+
+// question is what the origin was asked under: for which viewer, when, and what held then.
+type question struct {
+	payer *viewerLink
+	asked time.Time
+	under standing
+}
+
+func newOpenStream(s *sharing, id segment.ID, path string, payer party) *openStream {
+	o := &openStream{sharing: s, id: id, path: path, payer: payer}
+	o.ctx, o.cancel = context.WithCancel(s.all.tasks.ctx)
+	return o
+}
+
+// leave gives back the stream's place.
+func (o *openStream) leave() {
+	o.sharing.mu.Lock()
+	payer := o.payer
+	o.sharing.mu.Unlock()
+	o.sharing.title.site.followed.leave(payer)
+}
+
+func (o *openStream) rest(pause time.Duration, ticks *time.Ticker) {
+	if pause <= 0 {
+		return
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-o.ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-ticks.C:
+			o.sharing.look()
+		}
+	}
+}
+
+// idle says whether nothing is certified for the title now, as with segments.
+func (o *openStream) idle() bool {
+	s := o.sharing
+	site := s.title.site
+	return s.title.rests() || s.all.supply.issuer.takedowns.off(site.name) || s.title.audience() < site.rules.Config().Policy.CertifyFrom
+}
+
+func (o *openStream) asks(payer *viewerLink, name segment.Name) question {
+	s := o.sharing
+	return question{payer, s.all.now(), s.all.supply.issuer.standing(s.title.site.name, name)}
+}
