@@ -1,6 +1,6 @@
 // Package origin is the web server of `leeway origin` and `leeway up`, which stands in for a site's own where there is none: it serves a
-// film or a live stream, has players wait for what a low-latency playlist lists next, misbehaves where it is told to, and keeps a ledger
-// of the requests.
+// film or a live stream, has players wait for what a low-latency playlist lists next, sends a segment while it grows, misbehaves where it
+// is told to, and keeps a ledger of the requests.
 package origin
 
 import (
@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -71,6 +72,9 @@ var contentTypes = map[string]string{
 	".aac":  "audio/aac",
 	".vtt":  "text/vtt; charset=utf-8",
 }
+
+// ClockName is where the time of day is, below the prefix: xs:dateTime, for UTCTiming of an MPD.
+const ClockName = "time"
 
 // TSBelow is where a film that was made here is as HLS of MPEG-TS, below the film.
 const TSBelow = "ts/"
@@ -203,6 +207,16 @@ func (o *Server) serve(w http.ResponseWriter, r *http.Request, client string) {
 		http.ServeContent(out, r, "", time.Time{}, bytes.NewReader(list))
 		return
 	}
+	if name == ClockName {
+		h := w.Header()
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		h.Set("Cache-Control", "no-store")
+		_, _ = io.WriteString(out, time.Now().UTC().Format("2006-01-02T15:04:05.000Z")) // the client may be gone
+		return
+	}
+	if known = o.grow(out, r, from.Addr(), name); known {
+		return
+	}
 	root, file := o.Root, name
 	if rest, is := strings.CutPrefix(name, TSBelow); is && o.TS != nil {
 		root, file = o.TS, rest
@@ -219,15 +233,19 @@ func (o *Server) serve(w http.ResponseWriter, r *http.Request, client string) {
 		return
 	}
 	known = true
-	h := w.Header()
+	describe(w.Header(), name)
+	w.Header().Set("ETag", fmt.Sprintf(`"%x-%x"`, info.Size(), info.ModTime().UnixNano()))
+	http.ServeContent(out, r, "", info.ModTime(), f)
+}
+
+// describe sets what answers say of a file.
+func describe(h http.Header, name string) {
 	if kind, ok := contentTypes[path.Ext(name)]; ok {
 		h.Set("Content-Type", kind)
 	}
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("ETag", fmt.Sprintf(`"%x-%x"`, info.Size(), info.ModTime().UnixNano()))
 	// Revalidated each time: a browser's own cache, shared by the windows of a demo, would hide what viewers ask for.
 	h.Set("Cache-Control", "public, no-cache")
-	http.ServeContent(out, r, "", info.ModTime(), f)
 }
 
 func (o *Server) book(urlPath, client, class string, known bool, bytes int64) {
@@ -254,10 +272,10 @@ func (o *Server) ServeFault(w http.ResponseWriter, r *http.Request) {
 // Published takes down that a file of the stream was published: what waits for it is answered then.
 func (o *Server) Published(file string) error {
 	var err error
-	switch classOf(file) {
-	case classPlaylist:
+	switch {
+	case path.Ext(file) == ".m3u8":
 		err = o.listed(file)
-	case classSegment:
+	case classOf(file) == classSegment:
 		o.reloads.came(file)
 		err = o.note(file)
 	}

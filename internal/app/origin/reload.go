@@ -28,6 +28,7 @@ type reloads struct {
 	lists   map[string]*nextPart // guarded by mu: by file
 	hints   map[string]string    // guarded by mu: playlist of the file that is hinted at
 	news    chan struct{}        // guarded by mu: closed when a playlist has come
+	grows   map[string]*growth   // guarded by mu: by series
 	waiting access.Shares        // guarded by mu
 }
 
@@ -79,10 +80,12 @@ func (r *reloads) listed(file string, media *playlist.Media) {
 func (r *reloads) came(file string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.hints[file] != "" {
-		delete(r.hints, file)
-		r.tell()
+	grew := r.grew(file)
+	if r.hints[file] == "" && !grew {
+		return
 	}
+	delete(r.hints, file)
+	r.tell()
 }
 
 // tell wakes what waits. The caller holds mu.
@@ -101,17 +104,26 @@ func (r *reloads) hold(ctx context.Context, client netip.Addr, file string, quer
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if there(r.lists[of]) {
-		return http.StatusOK
+	late := time.NewTimer(reloadTargets * r.lists[of].target)
+	defer late.Stop()
+	if !r.wait(ctx, client, late.C, func() bool { return there(r.lists[of]) }) {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusOK
+}
+
+// wait waits until something holds, and looks with all that is published. It says whether it does: not if the request ends, it is late,
+// or too many requests wait. The caller holds mu.
+func (r *reloads) wait(ctx context.Context, client netip.Addr, late <-chan time.Time, holds func() bool) bool {
+	if holds() {
+		return true
 	}
 	network := access.Network(client)
 	if !r.waiting.Take(network, 1) {
-		return http.StatusServiceUnavailable
+		return false
 	}
 	defer r.waiting.Give(network, 1)
-	late := time.NewTimer(reloadTargets * r.lists[of].target)
-	defer late.Stop()
-	for !there(r.lists[of]) {
+	for !holds() {
 		if r.news == nil {
 			r.news = make(chan struct{})
 		}
@@ -120,17 +132,17 @@ func (r *reloads) hold(ctx context.Context, client netip.Addr, file string, quer
 		ended := false
 		select {
 		case <-news:
-		case <-late.C:
+		case <-late:
 			ended = true
 		case <-ctx.Done():
 			ended = true
 		}
 		r.mu.Lock()
 		if ended {
-			return http.StatusServiceUnavailable
+			return false
 		}
 	}
-	return http.StatusOK
+	return true
 }
 
 // condition is what a request waits for of a playlist; nil: it is answered at once, with the status. hold calls there with mu held.
