@@ -13,6 +13,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/leeway-video/leeway/internal/app/live"
+	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/testkit"
@@ -162,7 +164,20 @@ func TestUpShowsAClockInParts(t *testing.T) {
 	if code, _ := fetch(t, "GET", at+"index.m3u8?_HLS_msn=1&_HLS_part=x"); code != 400 {
 		t.Errorf("a part that is no number: %d", code)
 	}
-	_, text := fetch(t, "GET", at+"index.m3u8.leeway")
+	// A player of DASH asks for the segment that these are parts of.
+	sequence, _ := media.Next()
+	if code, text := fetch(t, "GET", fmt.Sprintf("%slive-%d.m4s", at, sequence)); code != 200 || strings.Count(text, "moof") != 4 {
+		t.Errorf("segment %d: %d, %d parts", sequence, code, strings.Count(text, "moof"))
+	}
+	_, text := fetch(t, "GET", r.page+"/media/live/"+live.DASHName)
+	if !strings.Contains(text, fmt.Sprintf("value=%q", origin.ClockName)) {
+		t.Errorf("the MPD names no clock of the origin: %s", text)
+	}
+	_, text = fetch(t, "GET", r.page+"/media/live/manifest.mpd.240p.leeway")
+	if _, err := certificate.ParseList([]byte(text)); err != nil {
+		t.Errorf("the list of a representation: %v", err)
+	}
+	_, text = fetch(t, "GET", at+"index.m3u8.leeway")
 	if signed, err := certificate.ParseList([]byte(text)); err != nil || len(signed) < 2 {
 		t.Errorf("%d are signed: %v", len(signed), err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/app/film"
+	"github.com/leeway-video/leeway/internal/app/live"
 	"github.com/leeway-video/leeway/internal/app/origin"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/metric"
@@ -36,7 +37,7 @@ var segmentLengths = []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.
 type pictureFlags struct {
 	Media      *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"media" xor:"what"`
 	Live       *bool          `help:"A live stream instead of a film: a clock, encoded while it is watched (needs ffmpeg)." key:"live" xor:"what,live"`
-	LowLatency *bool          `help:"Publish the segments of --live in parts of half a second (low-latency HLS)." key:"low_latency"`
+	LowLatency *bool          `help:"Publish the segments of --live in parts of half a second (low-latency HLS and DASH)." key:"low_latency"`
 	Replay     *bool          `help:"Show the film as a live stream without end; nothing is encoded." key:"replay" xor:"live"`
 	Segment    *time.Duration `help:"Length of segments: 2s, 4s or 6s (default 4s, of a live stream 2s)." placeholder:"DURATION" key:"segment"`
 	Window     *time.Duration `help:"How far back a live stream can be watched (default 30s)." placeholder:"DURATION" key:"window"`
@@ -167,8 +168,10 @@ func (p PictureConfig) shown(tracker string, source *origin.Server) webdist.Film
 	if p.streams() {
 		shown.Title += " (live)"
 	}
-	if _, err := source.Root.Stat(film.DASHName); err == nil {
-		shown.DASH = p.path() + film.DASHName
+	for _, name := range []string{film.DASHName, live.DASHName} {
+		if _, err := source.Root.Stat(name); err == nil {
+			shown.DASH = p.path() + name
+		}
 	}
 	return shown
 }

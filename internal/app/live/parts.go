@@ -43,7 +43,13 @@ func (c Clock) runParts(ctx context.Context, to Target) error {
 		_ = end.Close() // it is ffmpeg's
 	}
 	var running sync.WaitGroup
-	stream := &stream{clock: c, to: to}
+	stream := &stream{clock: c, to: to, codecs: map[string]string{}, complete: map[int64]int{}, news: make(chan struct{}, 1)}
+	var publishing sync.WaitGroup
+	publishing.Go(func() {
+		if err := stream.publish(ctx); err != nil {
+			cancel(fmt.Errorf("live: %w", err))
+		}
+	})
 	for i, r := range c.Renditions {
 		running.Go(func() {
 			p := &parted{stream: stream, folder: r.Name}
@@ -54,6 +60,8 @@ func (c Clock) runParts(ctx context.Context, to Target) error {
 		})
 	}
 	running.Wait() // before ffmpeg: nothing of what it wrote is lost
+	close(stream.news)
+	publishing.Wait()
 	cancelled := context.Cause(ctx)
 	err = cmd.Wait()
 	if cancelled != nil && !errors.Is(cancelled, context.Canceled) {
@@ -73,47 +81,6 @@ func (c Clock) partArgs(now time.Time) []string {
 			"-f", "mp4", "-movflags", "frag_keyframe+empty_moov+default_base_moof", "-frag_duration", part, "-flush_packets", "1", fmt.Sprintf("pipe:%d", 3+i))
 	}
 	return args
-}
-
-// stream is what the renditions of a clock have in common.
-type stream struct {
-	clock Clock
-	to    Target
-
-	mu     sync.Mutex
-	begun  time.Time // guarded by mu: when its first sample was shown; zero: none has come
-	number int64     // guarded by mu: of the first segment
-	there  int       // guarded by mu: renditions that have a playlist
-}
-
-// begin is when the stream began, and the number of its first segment. The first part has just come, at the end of what it shows: how long
-// encoding took cannot be told. The numbers of a stream that is started again are others.
-func (s *stream) begin(first cmaf.Chunk) (time.Time, int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.begun.IsZero() {
-		s.begun = time.Now().Add(-first.Start - first.Duration)
-		s.number = s.begun.Unix()
-	}
-	return s.begun, s.number
-}
-
-// playable publishes the master playlist once all renditions have theirs.
-func (s *stream) playable(ctx context.Context) error {
-	s.mu.Lock()
-	s.there++
-	all := s.there == len(s.clock.Renditions)
-	s.mu.Unlock()
-	if !all {
-		return nil
-	}
-	var b strings.Builder
-	b.WriteString("#EXTM3U\n#EXT-X-VERSION:9\n#EXT-X-INDEPENDENT-SEGMENTS\n")
-	for _, r := range s.clock.Renditions {
-		fmt.Fprintf(&b, "#EXT-X-STREAM-INF:BANDWIDTH=%d,RESOLUTION=%dx%d,FRAME-RATE=%d.000,NAME=\"%s\"\n%s/index.m3u8\n",
-			r.Video*11/10+r.Audio, (r.Height*16/9+1)/2*2, r.Height, s.clock.FPS, r.Name, r.Name)
-	}
-	return s.to.put(ctx, MasterName, []byte(b.String()))
 }
 
 // parted publishes one rendition, part after part.
@@ -168,8 +135,8 @@ func (p *parted) run(ctx context.Context, from io.Reader) error {
 // of that.
 func (p *parted) came(ctx context.Context, header []byte, c cmaf.Chunk) error {
 	if p.header == "" {
-		p.from, p.oldest = p.begin(c)
-		p.header = fmt.Sprintf("header-%d.mp4", p.oldest)
+		p.from, p.oldest = p.begin(p.folder, header, c)
+		p.header = headerName(p.oldest)
 		if err := p.to.put(ctx, p.folder+"/"+p.header, header); err != nil {
 			return err
 		}
@@ -193,15 +160,14 @@ func (p *parted) came(ctx context.Context, header []byte, c cmaf.Chunk) error {
 			return err
 		}
 		last.complete, last.data = true, nil
+		defer p.ended(last.number)
 	}
 	if err := p.to.put(ctx, p.folder+"/index.m3u8", p.text()); err != nil {
 		return err
 	}
 	if !p.told {
 		p.told = true
-		if err := p.playable(ctx); err != nil {
-			return err
-		}
+		p.playable()
 	}
 	return p.removeOld(ctx)
 }
@@ -239,10 +205,9 @@ func (p *parted) text() []byte {
 	if old := complete - p.clock.window(); old > 0 {
 		listed, number, complete = listed[old:], number+int64(old), complete-old
 	}
-	target := math.Ceil((p.clock.Part+soundFrame).Seconds()*100) / 100
 	var b strings.Builder
 	fmt.Fprintf(&b, "#EXTM3U\n#EXT-X-VERSION:9\n#EXT-X-INDEPENDENT-SEGMENTS\n#EXT-X-TARGETDURATION:%d\n#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=%.2f\n#EXT-X-PART-INF:PART-TARGET=%.2f\n#EXT-X-MEDIA-SEQUENCE:%d\n#EXT-X-MAP:URI=%q\n",
-		int(math.Ceil(p.clock.Segment.Seconds())), 3*target, target, number, p.header)
+		int(math.Ceil(p.clock.Segment.Seconds())), p.clock.holdBack(), p.clock.partTarget(), number, p.header)
 	for i := range listed {
 		s := &listed[i]
 		fmt.Fprintf(&b, "#EXT-X-PROGRAM-DATE-TIME:%s\n", p.from.Add(s.start).UTC().Format("2006-01-02T15:04:05.000Z"))
