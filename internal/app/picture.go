@@ -156,8 +156,8 @@ func (p PictureConfig) folder(ctx context.Context, env Env) (string, error) {
 func (p PictureConfig) shown(tracker string, source *origin.Server) webdist.Film {
 	shown := webdist.Film{
 		Tracker: tracker,
-		Source:  p.path() + film.MasterName,
-		Title:   "Big Buck Bunny", Attribution: "© Blender Foundation, CC BY 3.0",
+		Source:  p.path() + film.MasterName, LowLatency: p.LowLatency,
+		Title: "Big Buck Bunny", Attribution: "© Blender Foundation, CC BY 3.0",
 	}
 	switch {
 	case p.Live:

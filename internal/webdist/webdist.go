@@ -145,6 +145,7 @@ func (s script) serve(immutable bool) http.Handler {
 type Film struct {
 	Source      string // manifest, a path or an absolute URL
 	DASH        string // the same film as an MPD, likewise; empty: there is none
+	LowLatency  bool   // it is a live stream in parts
 	Title       string
 	Attribution string // a line below the player; hidden when empty and Source is not
 	Tracker     string // WebSocket address; empty: the page's own host
@@ -161,6 +162,9 @@ func (b *Bundle) Page(film Film) (http.Handler, error) {
 	if film.Source != "" {
 		index = setMeta(index, "film-src", film.Source)
 		index = setMeta(index, "film-dash", film.DASH)
+		if film.LowLatency {
+			index = setMeta(index, "film-low-latency", "yes")
+		}
 		index = setMeta(index, "film-title", film.Title)
 		index = setMeta(index, "film-attribution", film.Attribution)
 	}

@@ -5,6 +5,8 @@ export interface Film {
   src: string;
   /** The same as DASH: an MPD; empty where there is none. */
   dash: string;
+  /** It is a live stream in parts. */
+  lowLatency: boolean;
   title: string;
   attribution: string;
 }
@@ -48,14 +50,23 @@ export function readOptions(search: string): PageOptions {
 /** Reads the film from the page's meta elements; a film from the query has no known title or attribution. */
 export function readFilm(page: Document, override: string | undefined): Film {
   const meta = (name: string) => readMeta(page, `film-${name}`);
-  const film = { src: meta('src'), dash: meta('dash'), title: meta('title'), attribution: meta('attribution') };
+  const film = {
+    src: meta('src'),
+    dash: meta('dash'),
+    lowLatency: meta('low-latency') !== '',
+    title: meta('title'),
+    attribution: meta('attribution'),
+  };
   if (override === undefined || override === film.src) return film;
-  return { src: override, dash: '', title: override.split('/').at(-2) ?? override, attribution: '' };
+  return { src: override, dash: '', lowLatency: false, title: override.split('/').at(-2) ?? override, attribution: '' };
 }
 
 /** The manifest of a film for a player, or why there is none. */
 export function sourceFor(film: Film, player: PlayerName, page: string): { src: string } | { error: string } {
-  for (const src of [film.src, film.dash]) {
+  const sources = [film.src, film.dash];
+  // Shaka drops parts of HLS (docs/conformance.md).
+  if (film.lowLatency && player === 'shaka') sources.reverse();
+  for (const src of sources) {
     if (src !== '' && unplayable(player, formatOf(src, page)) === undefined) return { src };
   }
   return { error: `The film does not play: ${unplayable(player, formatOf(film.src, page))}` };

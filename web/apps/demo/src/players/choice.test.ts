@@ -23,10 +23,12 @@ describe('the player of a query', () => {
 });
 
 it('each player gets the form of the film that it plays, or a sentence', () => {
-  const film = { src: '/f/master.m3u8', dash: '/f/dash/master.mpd', title: '', attribution: '' };
+  const film = { src: '/f/master.m3u8', dash: '/f/dash/master.mpd', lowLatency: false, title: '', attribution: '' };
   const page = 'http://127.0.0.1:8080/';
   expect(sourceFor(film, 'shaka', page)).toEqual({ src: film.src });
   expect(sourceFor(film, 'dashjs', page)).toEqual({ src: film.dash });
+  expect(sourceFor({ ...film, lowLatency: true }, 'shaka', page)).toEqual({ src: film.dash });
+  expect(sourceFor({ ...film, lowLatency: true }, 'hlsjs', page)).toEqual({ src: film.src });
   expect(sourceFor({ ...film, dash: '' }, 'dashjs', page)).toEqual({
     error: 'The film does not play: dash.js plays no HLS. Choose hls.js, Shaka or Video.js.',
   });

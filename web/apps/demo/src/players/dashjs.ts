@@ -11,6 +11,8 @@ interface FragmentRequest {
   startTime: number;
   duration: number;
   representation?: { bandwidth: number; height?: number };
+  /** Bytes as they came. */
+  traces?: { b: number[] }[];
 }
 
 /** An ordinary player of dash.js. */
@@ -32,6 +34,8 @@ export const start: Start = (video, src, options, listener) => {
   };
   player.updateSettings({
     streaming: {
+      // These are asked for one codec, and find that no browser plays segments with picture and sound.
+      capabilities: { useMediaCapabilitiesApi: false },
       buffer: {
         bufferTimeDefault: options.maxBuffer,
         bufferTimeAtTopQuality: options.maxBuffer,
@@ -43,7 +47,10 @@ export const start: Start = (video, src, options, listener) => {
   });
   const ofMedia = (heard: (request: FragmentRequest, bytes: number) => void) => (event: object) => {
     const { request, response } = event as { request: FragmentRequest; response?: ArrayBuffer };
-    if (request.type === 'MediaSegment' && request.mediaType === 'video') heard(request, response?.byteLength ?? 0);
+    if (request.type !== 'MediaSegment' || request.mediaType !== 'video') return;
+    // Of a segment that comes while it grows the response has nothing that was played already.
+    const came = request.traces?.reduce((sum, { b: [bytes = 0] }) => sum + bytes, 0);
+    heard(request, response?.byteLength || came || 0);
   };
   player.on(
     events.FRAGMENT_LOADING_STARTED,
