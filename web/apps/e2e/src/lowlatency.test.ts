@@ -4,7 +4,7 @@ import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
 import { Firefox } from './firefox.ts';
 import { partsViewer, polluter } from './headless.ts';
-import { type Given, given, recordGiven, recordVideojs } from './recorder.ts';
+import { type Given, given, recordAppends, recordGiven, recordVideojs } from './recorder.ts';
 import { Demo, metrics, sum } from './service.ts';
 import { pause, until, Viewer } from './viewer.ts';
 
@@ -73,8 +73,14 @@ afterEach(async () => {
 
 const manifest = () => `${demo.url}/media/live/master.m3u8`;
 
-async function open(by: { window: Chromium['window'] }, name: string, query = '', level = 1): Promise<Viewer> {
-  const viewer = await Viewer.open(by, `${demo.url}/?level=${level}${query}`, { name, before: recordGiven });
+async function open(
+  by: { window: Chromium['window'] },
+  name: string,
+  query = '',
+  level = 1,
+  before = recordGiven,
+): Promise<Viewer> {
+  const viewer = await Viewer.open(by, `${demo.url}/?level=${level}${query}`, { name, before });
   opened.push(viewer);
   if (!query.includes('leeway=off')) {
     await viewer.page.waitForFunction(() => (window as unknown as DemoWindow).leeway !== undefined);
@@ -283,3 +289,31 @@ test('a page with Video.js gets parts of pages with hls.js', () =>
     await recordVideojs(viewer);
     return viewer;
   }));
+
+test('pages with Shaka push chunks of low-latency DASH to each other', async ({ skip }) => {
+  const enter = (name: string, query = '') =>
+    open(browser, name, `&player=shaka&viewer=${name}${query}`, 1, recordAppends);
+  const viewers: Viewer[] = [];
+  for (const name of ['first', 'second', 'third']) viewers.push(await enter(name));
+  const alone = await enter('alone', '&leeway=off');
+  await until('bytes from viewers', async () => (await Promise.all(viewers.map(fed))).some(Boolean));
+  const pages = await watch([...viewers, alone]);
+  const plain = pages.pop()!;
+  const known = new Set(Object.values(await demo.digests()));
+  const appended = await Promise.all(viewers.map(given));
+  const chunks = appended.map((all) => all.length);
+  const wrong = appended.map((all) => all.filter(({ digest }) => !known.has(digest)).length);
+  const figure = { seed: shareOf(pages, 'seed'), peer: shareOf(pages, 'peer'), chunks, wrong };
+  figures('lowlatency-dash', { ...figure, pages, plain });
+
+  expect(wrong, "chunks that are not the origin's").toEqual([0, 0, 0]);
+  for (const n of chunks) expect(n).toBeGreaterThan(watchMs / 1000);
+  for (const page of pages) {
+    expect(page.rejected, page.name).toBe(0);
+    expect(page.unlinked.filter(({ banned }) => banned)).toEqual([]);
+  }
+  for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
+  unharmed(pages, plain, skip);
+  // Each page has its first segments from the origin, until it is in the trees: a quarter of those of this test.
+  expect(figure.seed + figure.peer).toBeGreaterThan(0.6);
+});

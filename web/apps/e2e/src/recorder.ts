@@ -77,6 +77,51 @@ export function recordVideojs(viewer: Viewer): Promise<void> {
   });
 }
 
+/** Runs in the page: has what is appended noted by chunks, each up to the end of an `mdat`. Initialization segments are left out. */
+function watchAppends(): void {
+  const page = window as unknown as RecorderWindow;
+  const all: Promise<Given>[] = [];
+  page.__given = all;
+  const left = new WeakMap<SourceBuffer, Uint8Array>();
+  const join = (a: Uint8Array, b: Uint8Array) => {
+    const joined = new Uint8Array(a.length + b.length);
+    joined.set(a);
+    joined.set(b, a.length);
+    return joined;
+  };
+  const hex = (buffer: ArrayBuffer) =>
+    Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  /** Notes what is complete of some bytes, and returns the rest. */
+  const note = (bytes: Uint8Array): Uint8Array => {
+    const view = new DataView(bytes.buffer);
+    let from = 0;
+    for (let at = 0; at + 8 <= bytes.length; ) {
+      const end = at + view.getUint32(at);
+      const type = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
+      if (end > bytes.length || end <= at) break;
+      if (type === 'mdat') {
+        const digest = crypto.subtle.digest('SHA-256', bytes.slice(from, end));
+        all.push(digest.then((d) => ({ path: '', digest: hex(d) })));
+      }
+      if (type === 'mdat' || type === 'moov') from = end;
+      at = end;
+    }
+    return bytes.slice(from);
+  };
+  const { appendBuffer } = SourceBuffer.prototype;
+  SourceBuffer.prototype.appendBuffer = function (data) {
+    const bytes =
+      data instanceof ArrayBuffer
+        ? new Uint8Array(data)
+        : new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+    left.set(this, note(join(left.get(this) ?? new Uint8Array(), bytes)));
+    return appendBuffer.call(this, data);
+  };
+}
+
+/** What is to run in a page that appends chunks of CMAF, before any of its scripts. */
+export const recordAppends = `(${watchAppends})();`;
+
 /** What the page's player was given so far. */
 export function given(viewer: Viewer): Promise<Given[]> {
   return viewer.page.evaluate(() => Promise.all((window as unknown as RecorderWindow).__given ?? []));
