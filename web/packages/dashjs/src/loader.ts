@@ -136,6 +136,15 @@ function age(player: PlayerLike, request: FragmentRequest): void {
 }
 
 /**
+ * Whether the browser says that its last answer from there came over the network. It says so of the page's origin, and of others that send
+ * `Timing-Allow-Origin`. A player that is not attached goes by that, too.
+ */
+const overNetwork = (url: string): boolean => {
+  const entry = performance.getEntriesByName(url).at(-1) as PerformanceResourceTiming | undefined;
+  return (entry?.transferSize ?? 0) > 0;
+};
+
+/**
  * Tells dash.js how far a segment is: it abandons one by the traces that this leaves. Beside peers the origin would look slower than the
  * line is, so there are traces as long as it alone sends. dash.js would take a pause for a failure, though peers may have one, and ask for
  * the segment once more beside this: so it is told again meanwhile. `fetchOrigin` ends a pause of the origin.
@@ -232,7 +241,7 @@ function share(
       sample(data.byteLength, ms, customData.onprogress);
       // Headers of a part, too: the origin may renew the viewer's token in them.
       end({ url: request.url, status: 200, ...pure?.response, headers: last?.response.headers ?? {}, data });
-      if (!pure) age(player, customData.request);
+      if (!pure || overNetwork(request.url)) age(player, customData.request);
     },
     (failed: CommonResponse) => {
       // The origin's own answer is the player's business, as it came: it asks again, as often as its settings say.
