@@ -194,6 +194,11 @@ export const rows = [
     apis: ['Clipboard', 'Navigator.clipboard'],
   },
   {
+    use: 'dash.js learns that what the origin sent at once came over the network',
+    without: "such a segment is no sample of the line, as one of the browser's cache",
+    apis: ['PerformanceResourceTiming.transferSize'],
+  },
+  {
     use: 'The network check times the connections that its requests open',
     apis: [
       'PerformanceResourceTiming',
