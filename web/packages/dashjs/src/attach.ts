@@ -1,7 +1,7 @@
 /** Ties players of dash.js to the library, and unties them. */
 
 import { type Leeway, observePlayback, type Playback } from '@leeway/core';
-import type { DashNamespace, DashPlayer, FragmentRequest, PlayerLike, Rendered } from './dashjs.ts';
+import type { DashNamespace, DashPlayer, FragmentRequest, PlayerLike, Rendered, Throughput } from './dashjs.ts';
 import { instead, known } from './loader.ts';
 import { type Found, type Met, meet, prepare } from './meet.ts';
 
@@ -24,16 +24,15 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
   const caught = (where: string, error: unknown) => leeway.caught(`dashjs ${where}`, error);
   const observer = observePlayback({
     clock: leeway.clock,
-    bitrate: () => shown || (known(() => player.getCurrentRepresentationForType('video')?.bandwidth) ?? 0),
+    bitrate: () => shown || known(() => player.getCurrentRepresentationForType('video')?.bandwidth) || 0,
     paused: (paused) => playback?.setPaused(paused),
     started: () => playback?.onCollect?.(),
     caught,
   });
-  const throughput = (useResourceTimingApi: boolean, xhr: boolean) =>
-    player.updateSettings({
-      streaming: { abr: { throughput: { useResourceTimingApi, useNetworkInformationApi: { xhr } } } },
-    });
+  const measure = (throughput: Throughput) => player.updateSettings({ streaming: { abr: { throughput } } });
   const { useResourceTimingApi, useNetworkInformationApi } = player.getSettings().streaming.abr.throughput;
+  // dash.js changes what it hands out.
+  const own = { useResourceTimingApi, useNetworkInformationApi: { ...useNetworkInformationApi } };
   const close = () => {
     observer.detach();
     playback?.close();
@@ -52,7 +51,7 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
     if (playback?.manifest === href) return;
     close();
     // Both would tell the estimate of other bytes than the loader does.
-    throughput(false, false);
+    measure({ useResourceTimingApi: false, useNetworkInformationApi: { xhr: false, fetch: false } });
     shown = 0;
     watch();
     playback = leeway.open(href, options);
@@ -61,42 +60,43 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
   };
   /** URLs as the MPD has them. CMCD writes into them later, and writes the rest of a query anew: `%20` becomes `+`. */
   const urls = new WeakMap<FragmentRequest, string>();
-  const asked = ({ request }: { request: FragmentRequest }) => {
-    if (!urls.has(request)) urls.set(request, request.url);
+  const listeners: Record<string, (event: never) => void> = {
+    fragmentLoadingStarted({ request }: { request: FragmentRequest }) {
+      if (!urls.has(request)) urls.set(request, request.url);
+    },
+    streamTeardownComplete: close,
+    /** It is told of sound too, and of the first rendition of each period. */
+    qualityChangeRendered({ mediaType, newRepresentation: { bandwidth } }: Rendered) {
+      if (mediaType !== 'video' || bandwidth === shown) return;
+      shown = bandwidth;
+      observer.switched();
+    },
+    // It has a view. What was loaded before, by `preload()`, waited for it, and not for the line.
+    playbackInitialized: watch,
   };
-  /** It is told of sound too, and of the first rendition of each period. */
-  const rendered = ({ mediaType, newRepresentation: { bandwidth } }: Rendered) => {
-    if (mediaType !== 'video' || bandwidth === shown) return;
-    shown = bandwidth;
-    observer.switched();
+  const listen = (how: 'on' | 'off') => {
+    for (const type in listeners) player[how](type, listeners[type]!);
   };
-  player.on('fragmentLoadingStarted', asked);
-  player.on('streamTeardownComplete', close);
-  player.on('qualityChangeRendered', rendered);
-  // It has a view. What was loaded before, by `preload()`, waited for it, and not for the line.
-  player.on('playbackInitialized', watch);
+  listen('on');
   const context = {
     player,
     clock: leeway.clock,
     caught,
     opens,
-    urlOf: (request: FragmentRequest) => urls.get(request),
+    urls,
     playback() {
       // One that has read its MPD before it was attached.
       if (!playback) opens();
       return playback;
     },
   };
-  met.instead = (load, plain) => instead(context, load, plain);
+  met.instead = instead(context);
   const detach = () => {
     if (!attached.delete(player)) return;
     met.instead = undefined;
-    player.off('fragmentLoadingStarted', asked);
-    player.off('streamTeardownComplete', close);
-    player.off('qualityChangeRendered', rendered);
-    player.off('playbackInitialized', watch);
+    listen('off');
     close();
-    throughput(useResourceTimingApi, useNetworkInformationApi.xhr);
+    measure(own);
   };
   attached.set(player, detach);
   // One that plays already has its MPD, or waits for it. Its first segment does not wait for a title then.
@@ -106,7 +106,7 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
 
 /**
  * Lets a player of dash.js 5 share its playbacks. It has to be attached before it loads anything: right after
- * `dashjs.MediaPlayer().create()`. Low latency, keys and licenses are not touched. Returns a function that detaches it. Throws
+ * `dashjs.MediaPlayer().create()`. Keys and licenses are not touched. Returns a function that detaches it. Throws
  * a `TypeError` if it is given something else.
  */
 export function attachDashjs(leeway: Leeway, player: DashPlayer, options: AttachOptions = {}): () => void {
@@ -126,12 +126,13 @@ export function attachFound(leeway: Leeway, found: Found, options: AttachOptions
   // Players that are gone are not kept for the sake of a later undo.
   const players: WeakRef<DashPlayer>[] = [];
   found.onMet = (met) => {
-    try {
-      attachMet(leeway, met, options);
-      players.push(new WeakRef(met.player));
-    } catch (error) {
-      leeway.caught('dashjs attach', error);
-    }
+    known(
+      () => {
+        attachMet(leeway, met, options);
+        players.push(new WeakRef(met.player));
+      },
+      (_, error) => leeway.caught('dashjs attach', error),
+    );
   };
   found.met.splice(0).forEach(found.onMet);
   return () => {

@@ -181,12 +181,9 @@ describe('a player', () => {
     expect(customData.onprogress.mock.lastCall![0]).toMatchObject({ loaded: 1_000, time: 100, noTrace: false });
   });
 
-  test('fetches by itself what is not shared, which is counted: low latency, captions, and without peer delivery', () => {
+  test('fetches by itself what is not shared, which is counted: captions, and without peer delivery', () => {
     const { player, opened, attach } = setUp();
     attach();
-    player.ask({}, 'FetchLoader');
-    player.loaders.FetchLoader!.answer(200, 50);
-    expect(opened[0]!.bypassed?.[0]).toBe(50);
     player.ask({ mediaType: 'text' });
     expect(player.loaders.XHRLoader!.request.url).toContain('CMCD');
     opened[0]!.active = false;
@@ -273,9 +270,10 @@ describe('a player', () => {
     expect(attach()).toBe(detach);
     player.ask();
     const { throughput } = player.settings.streaming.abr;
-    expect([throughput.useResourceTimingApi, throughput.useNetworkInformationApi.xhr]).toEqual([false, false]);
+    const uses = () => [throughput.useResourceTimingApi, ...Object.values(throughput.useNetworkInformationApi)];
+    expect(uses()).toEqual([false, false, false]);
     detach();
-    expect([throughput.useResourceTimingApi, throughput.useNetworkInformationApi.xhr]).toEqual([true, true]);
+    expect(uses()).toEqual([true, true, true]);
     expect([opened[0]!.closed, Object.keys(player.listeners)]).toEqual([true, []]);
     player.ask();
     expect(opened).toHaveLength(1);

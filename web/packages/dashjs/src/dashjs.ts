@@ -40,11 +40,13 @@ export interface Manifest {
 }
 
 export interface Progress {
-  loaded: number;
-  total: number;
+  loaded?: number;
+  total?: number;
   lengthComputable: boolean;
-  /** Milliseconds that a sample of the line is taken to have lasted. */
-  time?: number;
+  /** Whole boxes of a segment that may still be made; then neither `loaded` nor `total` is there. */
+  data?: ArrayBuffer;
+  /** Milliseconds that a sample of the line is taken to have lasted; null: it is not known. */
+  time?: number | null | undefined;
   /** It is no sample. */
   noTrace?: boolean;
 }
@@ -60,7 +62,7 @@ export interface CommonRequest {
     request: FragmentRequest;
     onloadend?(...event: unknown[]): void;
     onprogress?(event: Progress): void;
-    onabort?(): void;
+    onabort?: (() => void) | undefined;
     ontimeout?(event: object): void;
     abort?(): void;
   };
@@ -79,7 +81,6 @@ export type Load = (request: CommonRequest, response: CommonResponse) => unknown
 /** A loader of dash.js. */
 export interface LoaderLike {
   load: Load;
-  abort(): void;
 }
 
 /** Makes a loader of dash.js that nothing extends. */
@@ -109,6 +110,12 @@ export interface Rendered {
   newRepresentation: Representation;
 }
 
+/** What its estimate of the line goes by in place of its own loaders. */
+export interface Throughput {
+  useResourceTimingApi: boolean;
+  useNetworkInformationApi: { xhr: boolean; fetch: boolean };
+}
+
 /** The same player from within. */
 export interface PlayerLike extends DashPlayer {
   getSettings(): {
@@ -119,7 +126,7 @@ export interface PlayerLike extends DashPlayer {
       fragmentRequestProgressTimeout?: number;
       abr: {
         autoSwitchBitrate: Record<string, boolean>;
-        throughput: { useResourceTimingApi: boolean; useNetworkInformationApi: { xhr: boolean } };
+        throughput: Throughput;
       };
     };
   };

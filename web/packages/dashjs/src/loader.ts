@@ -1,8 +1,24 @@
 /** Loads what a player of dash.js asks for, in place of its own loader, which fetches from the origin. */
 
-import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
+import {
+  type Clock,
+  deadlineMs,
+  type Growing,
+  type OriginResult,
+  type Playback,
+  type SegmentRequest,
+} from '@leeway/core';
 import { createTiming } from '@leeway/core/timing';
-import type { CommonRequest, CommonResponse, FragmentRequest, Load, MakeLoader, PlayerLike } from './dashjs.ts';
+import type {
+  CommonRequest,
+  CommonResponse,
+  FragmentRequest,
+  Load,
+  MakeLoader,
+  PlayerLike,
+  Progress,
+} from './dashjs.ts';
+import type { Instead } from './meet.ts';
 import { rangeOf, upcomingOf } from './position.ts';
 
 export interface LoaderContext {
@@ -11,118 +27,138 @@ export interface LoaderContext {
   /** The MPD is asked for. */
   opens(): void;
   playback(): Playback | undefined;
-  /** The URL of a request before anything was written into it. */
-  urlOf(request: FragmentRequest): string | undefined;
+  /** The URLs of requests before anything was written into them. */
+  urls: WeakMap<FragmentRequest, string>;
   caught(where: string, error: unknown): void;
 }
 
 /** A value that dash.js throws for rather than say that there is none. */
-export function known<T>(read: () => T): T | undefined {
+export function known<T>(read: () => T, caught?: LoaderContext['caught']): T | undefined {
   try {
     return read();
-  } catch {
+  } catch (error) {
+    caught?.('loader', error);
     return undefined;
   }
 }
 
 /** The request to the core; undefined: it is none that can be shared. An initialization segment cannot wait: its deadline is now. */
-export function requestFor(
+function requestFor(
   player: PlayerLike,
-  manifest: string,
+  playlist: string,
   { method, customData: { request } }: CommonRequest,
   plainUrl: string | undefined,
-  origin: SegmentRequest['origin'],
+  how: Pick<SegmentRequest, 'origin' | 'growing' | 'beside'>,
 ): SegmentRequest | undefined {
-  const { type, mediaType, representation, startTime, duration } = request;
+  const { type, mediaType: track, representation, startTime, duration } = request;
   const range = rangeOf(request);
-  const media = type === 'MediaSegment';
-  if (method !== 'GET' || range === null || !representation || !/^(video|audio)$/.test(mediaType ?? ''))
+  const kind = `${method} ${track} ${type}`;
+  if (range === null || !representation || !/^GET (video|audio) (Media|Initialization)Segment$/.test(kind))
     return undefined;
-  if (!media && type !== 'InitializationSegment') return undefined;
   const { id, bandwidth } = representation;
   // CMCD writes what is the viewer's own into both requests; other interceptors have the common one.
   const cut = request.url.replace(/(\?)CMCD=[^&]*&|[?&]CMCD=[^&]*/, '$1');
   const url = cut === request.url ? cut : (plainUrl ?? cut);
-  const shared: SegmentRequest = {
+  return {
+    ...how,
     url,
-    startMs: (media && startTime * 1000) || 0,
-    durationMs: (media && duration * 1000) || 0,
-    rendition: `${mediaType}-${id}`,
+    ...(range && { range }),
+    startMs: startTime * 1000 || 0,
+    durationMs: duration * 1000 || 0,
+    rendition: `${track}-${id}`,
     bitrate: bandwidth || 0,
     adaptive:
-      player.getSettings().streaming.abr.autoSwitchBitrate[mediaType!] !== false &&
-      (known(() => player.getRepresentationsByType(mediaType!).length) ?? 1) > 1,
-    deadlineMs: () => (media ? deadlineMs(known(() => player.getVideoElement()) ?? null, startTime) : 0),
-    upcoming: media ? upcomingOf({ ...request, url }) : [],
-    track: mediaType!,
+      player.getSettings().streaming.abr.autoSwitchBitrate[track!] !== false &&
+      known(() => player.getRepresentationsByType(track!).length)! > 1,
+    deadlineMs: () => deadlineMs(known(() => player.getVideoElement()) ?? null, startTime) || 0,
+    upcoming: upcomingOf({ ...request, url }),
+    track: track!,
     live: known(() => player.isDynamic()) !== false,
-    playlist: manifest,
+    playlist,
     representation: id,
-    origin,
   };
-  if (range) shared.range = range;
-  return shared;
 }
 
 /** Whether a request has brought what it asked for, and not an error or a part of it. */
 const came = (response: CommonResponse): response is CommonResponse & { status: number; data: ArrayBuffer } =>
-  response.status! >= 200 && response.status! <= 299 && !!response.data;
+  /^2/.test(`${response.status}`) && !!response.data;
 
-/** How long a pause of what comes may be; 0: as long as it likes. */
-const pauseMs = (player: PlayerLike) => player.getSettings().streaming.fragmentRequestProgressTimeout ?? 0;
+/** How long a pause of what comes may be; not above 0: as long as it likes. */
+const pauseMs = (player: PlayerLike) => player.getSettings().streaming.fragmentRequestProgressTimeout;
 
-/** One fetch from the origin, by a loader of dash.js's own. Rejects with what the response has. */
+/** A timer that is set anew by each call, and stopped by one without a time. */
+function createTimer(clock: Clock) {
+  let timer = 0;
+  return (ms?: number | false, f?: () => void) => {
+    clock.clearTimer(timer);
+    if (ms && ms > 0) timer = clock.setTimer(f!, ms);
+  };
+}
+
+/** What a fetch from the origin has brought, with what else its response has. */
+type Fetched = OriginResult & CommonResponse & { data: ArrayBuffer };
+
+/** One fetch from the origin, by a loader of dash.js's own; `growing` is told what comes meanwhile. Rejects with what the response has. */
 function fetchOrigin(
   { player, clock }: LoaderContext,
-  plain: MakeLoader,
+  make: MakeLoader,
   request: CommonRequest,
   signal: AbortSignal,
   onProgress: (loaded: number, total: number) => void,
-): Promise<OriginResult & { response: CommonResponse }> {
+  growing?: Growing,
+): Promise<Fetched> {
   return new Promise((resolve, reject) => {
-    const loader = plain();
     const response: CommonResponse = {};
     const timing = createTiming(clock);
-    let timer = 0;
+    const pause = createTimer(clock);
+    const taken: [Uint8Array, number][] = [];
+    let at = 0;
+    let size = 0;
+    /** What the loader itself says of the time. */
+    let took: Progress['time'];
     const abort = () => {
-      clock.clearTimer(timer);
-      loader.abort();
+      pause();
+      customData.abort!();
       reject(response);
     };
     if (signal.aborted) return reject(response);
-    signal.addEventListener('abort', abort, { once: true });
+    signal.addEventListener('abort', abort);
     const customData: CommonRequest['customData'] = {
       ...request.customData,
-      onprogress({ loaded, total }) {
-        clock.clearTimer(timer);
-        const ms = pauseMs(player);
-        if (ms > 0) timer = clock.setTimer(abort, ms);
-        timing.saw(loaded);
-        onProgress(loaded, total);
+      onprogress({ data, time, loaded, total }) {
+        pause(pauseMs(player), abort);
+        took = time;
+        if (data) {
+          const bytes = new Uint8Array(data);
+          taken.push([bytes, at]);
+          // First it is dash.js's: the core goes on from there with what peers have sent.
+          growing?.give(bytes, at);
+          growing?.heard?.(bytes);
+          at += bytes.length;
+        }
+        size = loaded ?? at;
+        timing.saw(size);
+        onProgress(size, total ?? at);
       },
       onloadend() {
-        clock.clearTimer(timer);
+        pause();
         if (!came(response)) return reject(response);
-        const { status, url = request.url, headers = {}, data } = response;
-        const transferMs = timing.ms(data.byteLength);
-        const unshared = /(^|,)\s*no-store\s*(,|=|$)/i.test(headers['cache-control'] ?? '');
-        resolve({ data, status, url, transferMs, unshared, response });
+        let { data } = response;
+        if (at) {
+          // What comes with the response is the rest, and may have bytes before it.
+          taken.push([new Uint8Array(data.slice(at - size)), at]);
+          const whole = new Uint8Array(size);
+          for (const [bytes, from] of taken) whole.set(bytes, from);
+          data = whole.buffer;
+        }
+        const transferMs = took || timing.ms(data.byteLength);
+        const unshared = /(^|,)\s*no-store\s*(,|=|$)/i.test(response.headers?.['cache-control'] ?? '');
+        resolve({ url: request.url, ...response, data, transferMs, unshared });
       },
-      onabort: () => reject(response),
-      ontimeout() {},
+      onabort: undefined,
     };
-    loader.load({ ...request, headers: { ...request.headers }, customData }, response);
+    make().load({ ...request, customData }, response);
   });
-}
-
-/**
- * What dash.js's estimate of the line is to make of a segment. It leaves out the first sample of a request, and needs two: the
- * second one lasts as long as the origin took, or as the line's capacity says of bytes from peers. Without an estimate there is none.
- */
-export function sample(bytes: number, ms: number | undefined, tell: CommonRequest['customData']['onprogress']): void {
-  const whole = { total: bytes, lengthComputable: true };
-  tell?.({ ...whole, loaded: 0, time: 1, noTrace: !ms });
-  tell?.({ ...whole, loaded: bytes, time: ms && Math.max(1, ms), noTrace: !ms });
 }
 
 /**
@@ -144,84 +180,90 @@ const overNetwork = (url: string): boolean => {
   return (entry?.transferSize ?? 0) > 0;
 };
 
-/**
- * Tells dash.js how far a segment is: it abandons one by the traces that this leaves. Beside peers the origin would look slower than the
- * line is, so there are traces as long as it alone sends. dash.js would take a pause for a failure, though peers may have one, and ask for
- * the segment once more beside this: so it is told again meanwhile. `fetchOrigin` ends a pause of the origin.
- */
-function createProgress({ player, clock }: LoaderContext, { customData }: CommonRequest) {
-  let own = false;
-  let others = false;
-  let timer = 0;
-  const say = (loaded: number, total: number, noTrace: boolean) => {
-    clock.clearTimer(timer);
-    const ms = pauseMs(player);
-    if (ms > 0) timer = clock.setTimer(() => say(loaded, total, true), ms / 2);
-    // Last: dash.js may abandon the segment by it.
-    customData.onprogress?.({ loaded, total, lengthComputable: true, noTrace });
-  };
-  return {
-    /** Of a fetch of the whole from the origin. */
-    origin: (onProgress: (loaded: number, total: number) => void) => (loaded: number, total: number) => {
-      own = true;
-      onProgress(loaded, total);
-      own = false;
-    },
-    tell(loaded: number, total: number) {
-      others ||= !own;
-      say(loaded, total, others);
-    },
-    stop: () => clock.clearTimer(timer),
-  };
-}
-
-/** Has the core load a segment, and dash.js told. False: it is none that can be shared. */
+/** Has the core load a segment, and dash.js told. False: it is none that can be shared. Without `plain` it may still be made. */
 function share(
   context: LoaderContext,
   playback: Playback,
-  plain: MakeLoader,
+  own: Load,
+  plain: MakeLoader | undefined,
   request: CommonRequest,
   response: CommonResponse,
 ): boolean {
-  const { player, clock, urlOf } = context;
-  const { customData } = request;
-  let last: (OriginResult & { response: CommonResponse }) | undefined;
+  const { player, clock, urls } = context;
+  const { customData, timeout } = request;
+  const asked = customData.request;
+  const make = plain ?? (() => ({ load: own }));
+  let last: Fetched | undefined;
   let over = false;
-  const progress = createProgress(context, request);
-  const plainUrl = urlOf(customData.request);
-  const late = () => {
-    loading.abort();
-    customData.ontimeout?.({});
-    end({ status: 0 });
+  /** Whether the origin sends all of it just now, and whether others have sent anything. */
+  let alone = false;
+  let others = false;
+  let given = 0;
+  const limit = createTimer(clock);
+  const repeat = createTimer(clock);
+  /** Gives dash.js each byte of a segment once, in turn, whatever brought it first. */
+  const growing: Growing | undefined = plain
+    ? undefined
+    : {
+        give(bytes, at) {
+          const { buffer: data, length } = bytes.slice(given - at);
+          given += length;
+          if (length && !over) customData.onprogress?.({ data, lengthComputable: false, noTrace: true });
+        },
+      };
+  const tell = (loaded: number, total: number, noTrace: boolean, time?: number) =>
+    customData.onprogress?.({ loaded, total, lengthComputable: true, noTrace, time });
+  /**
+   * Tells dash.js how far a segment is: it abandons one by the traces that this leaves. Beside peers the origin would look slower than
+   * the line is, so there are traces as long as it alone sends. dash.js would take a pause for a failure, though peers may have one, and
+   * ask for the segment once more beside this: so it is told again meanwhile. `fetchOrigin` ends a pause of the origin.
+   */
+  const say = (loaded: number, total: number, noTrace: boolean) => {
+    repeat(pauseMs(player)! / 2, () => say(loaded, total, true));
+    // Last: dash.js may abandon the segment by it.
+    tell(loaded, total, noTrace);
   };
-  let timer = 0;
-  /** An origin that is asked after a wait for peers has the time that it has without them. */
-  const within = () => {
-    clock.clearTimer(timer);
-    if (request.timeout && !over) timer = clock.setTimer(late, request.timeout);
-  };
-  const wanted = requestFor(player, playback.manifest, request, plainUrl, async (signal, onProgress, part) => {
-    const headers = part ? { ...request.headers, Range: `bytes=${part.first}-${part.last}` } : request.headers;
-    const moved = part ? onProgress : progress.origin(onProgress);
-    within();
-    last = await fetchOrigin(context, plain, { ...request, headers }, signal, moved);
-    return last;
-  });
-  if (!wanted) return false;
-  const { Range, ...headers } = request.headers;
-  wanted.beside = (url, ...how) => fetchOrigin(context, plain, { ...request, url, headers }, ...how);
   const close = () => {
     over = true;
-    clock.clearTimer(timer);
-    progress.stop();
+    limit();
+    repeat();
   };
   const end = (answer: CommonResponse) => {
     close();
     Object.assign(response, answer);
     customData.onloadend?.();
   };
+  const late = () => {
+    loading.abort();
+    customData.ontimeout?.({});
+    end({});
+  };
+  /** An origin that is asked after a wait for peers has the time that it has without them: that of what may still be made has no end. */
+  const within = () => limit(plain && !over && timeout, late);
+  const { Range, ...headers } = request.headers;
+  const wanted = requestFor(player, playback.manifest, request, urls.get(asked), {
+    growing,
+    async origin(signal, onProgress, part) {
+      within();
+      const moved = (loaded: number, total: number) => {
+        alone = !part;
+        onProgress(loaded, total);
+        alone = false;
+      };
+      // dash.js's loaders leave out a header without a value.
+      const ranged = { ...headers, Range: part ? `bytes=${part.first}-${part.last}` : Range! };
+      const whole = part ? undefined : growing;
+      last = await fetchOrigin(context, make, { ...request, headers: ranged }, signal, moved, whole);
+      return last;
+    },
+    beside: (url, ...how) => fetchOrigin(context, make, { ...request, url, headers }, ...how),
+  });
+  if (!wanted) return false;
   const loading = playback.load(wanted, (loaded, total) => {
-    if (!over) progress.tell(loaded, total);
+    // How long a segment will be is not known while it is made.
+    if (over || growing) return;
+    others ||= !alone;
+    say(loaded, total, others);
   });
   within();
   customData.abort = () => {
@@ -233,15 +275,25 @@ function share(
   loading.result.then(
     ({ data, bytes, crowded }) => {
       if (over) return;
+      const total = data.byteLength;
       const pure = bytes.seed + bytes.peer === 0 ? last : undefined;
       const bps = playback.capacity();
-      const ms = (!crowded && pure?.transferMs) || (bps && (data.byteLength * 8000) / bps);
+      const ms = (!crowded && pure?.transferMs) || (bps && (total * 8000) / bps);
       // The traces until then are none.
-      customData.request.traces?.splice(0);
-      sample(data.byteLength, ms, customData.onprogress);
+      asked.traces?.splice(0);
+      // dash.js's estimate leaves out the first sample of a request, and needs two: the second one lasts as long as the origin took, or
+      // as the line's capacity says of bytes from peers. Without an estimate there is none. What may still be made has one sample.
+      if (plain) tell(0, total, !ms, 1);
+      tell(total, total, !ms, ms && Math.max(1, ms));
       // Headers of a part, too: the origin may renew the viewer's token in them.
-      end({ url: request.url, status: 200, ...pure?.response, headers: last?.response.headers ?? {}, data });
-      if (!pure || overNetwork(request.url)) age(player, customData.request);
+      end({
+        url: request.url,
+        status: 200,
+        ...pure,
+        headers: last?.headers ?? {},
+        data: given ? data.slice(given) : data,
+      });
+      if (!pure || overNetwork(request.url)) age(player, asked);
     },
     (failed: CommonResponse) => {
       // The origin's own answer is the player's business, as it came: it asks again, as often as its settings say.
@@ -251,50 +303,34 @@ function share(
   return true;
 }
 
-const segment = /Segment$/;
-const typeOf = ({ customData }: CommonRequest) => customData.request?.type ?? '';
-
-/** Has what the player fetches itself counted, but for errors, which it asks for again. */
-function counted({ clock, playback }: LoaderContext, load: Load): Load {
-  return (request, response) => {
+/** What loads in place of a player's loader. Segments that may still be made have a loader of their own (no `plain`). */
+export function instead(context: LoaderContext): Instead {
+  const guarded = <T>(f: () => T) => known(f, context.caught);
+  return (own, plain) => (request, response) => {
     const { customData } = request;
+    const type = customData.request?.type;
+    const segment = /Segment$/.test(type);
+    const shared =
+      segment &&
+      guarded(() => {
+        const playback = context.playback();
+        return playback?.active && share(context, playback, own, plain, request, response);
+      });
+    if (shared) return true;
+    // What the player fetches itself is counted, but for errors, which it asks for again.
     const { onloadend, onprogress } = customData;
-    const timing = createTiming(clock);
+    const timing = createTiming(context.clock);
     let bytes = 0;
     customData.onprogress = (event) => {
-      timing.saw(event.loaded);
-      bytes = event.loaded;
+      bytes = event.loaded!;
+      timing.saw(bytes);
       onprogress?.(event);
     };
     customData.onloadend = (...event) => {
-      if (came(response) && segment.test(typeOf(request))) playback()?.bypass(bytes, timing.ms(bytes));
+      if (segment && came(response)) context.playback()?.bypass(bytes, timing.ms(bytes));
       onloadend?.(...event);
     };
-    return load(request, response);
-  };
-}
-
-/** What loads in place of a player's loader. Low latency has a loader of its own (no `plain`), which is left alone and counted. */
-export function instead(context: LoaderContext, own: Load, plain: MakeLoader | undefined): Load {
-  const pass = counted(context, own);
-  const guarded = <T>(f: () => T): T | undefined => {
-    try {
-      return f();
-    } catch (error) {
-      context.caught('loader', error);
-      return undefined;
-    }
-  };
-  return (request, response) => {
-    const type = typeOf(request);
-    const shared =
-      segment.test(type) &&
-      guarded(() => {
-        const playback = context.playback();
-        return plain && playback?.active && share(context, playback, plain, request, response);
-      });
-    if (shared) return true;
-    const passed = pass(request, response);
+    const passed = own(request, response);
     // Behind it: a title that is made and joined takes the page's thread, and the first picture waits for the MPD.
     if (type === 'MPD') guarded(context.opens);
     return passed;

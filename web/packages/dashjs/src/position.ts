@@ -46,33 +46,27 @@ export function upcomingOf(request: FragmentRequest): SegmentRef[] {
   const refs: SegmentRef[] = [];
   if (!media || range) return refs;
   let before: string | undefined;
-  let startMs = startTime * 1000;
-  /** One after the other, from the first of the template on. */
-  const add = (at: number, time: number, ticks: number) => {
-    if (at < index) return;
-    const reference = fill(media, representation!, startNumber + at, time);
-    if (at === index) {
-      if (url.endsWith(reference)) before = url.slice(0, -reference.length);
-      startMs += duration * 1000;
-    } else if (before !== undefined) {
-      const durationMs = (ticks * 1000) / timescale;
-      refs.push({ url: before + reference, startMs, durationMs });
-      startMs += durationMs;
-    }
-  };
-  if (SegmentTimeline) {
-    let at = 0;
-    let time = 0;
-    for (const { t, d, r = 0 } of SegmentTimeline.S ?? []) {
-      time = t ?? time;
-      // A run without an end goes on as far as is looked.
-      for (let left = r < 0 ? index + lookahead - at : r; left >= 0 && refs.length < lookahead; left--) {
-        add(at++, time, d);
-        time += d;
+  let startMs = (startTime + duration) * 1000;
+  /** Of the template, from the first on; of one without a timeline from the asked one on. */
+  let at = SegmentTimeline ? 0 : index;
+  let time = 0;
+  for (const { t, d, r = 0 } of SegmentTimeline?.S ?? (regular ? [{ t: at * regular, d: regular, r: -1 }] : [])) {
+    time = t ?? time;
+    // A run without an end goes on as far as is looked.
+    for (let left = r < 0 ? index + lookahead - at : r; left >= 0 && refs.length < lookahead; left--) {
+      if (at >= index) {
+        const reference = fill(media, representation!, startNumber + at, time);
+        if (at === index) {
+          if (url.endsWith(reference)) before = url.slice(0, -reference.length);
+        } else if (before !== undefined) {
+          const durationMs = (d * 1000) / timescale;
+          refs.push({ url: before + reference, startMs, durationMs });
+          startMs += durationMs;
+        }
       }
+      at++;
+      time += d;
     }
-  } else if (regular) {
-    for (let at = index; at <= index + lookahead; at++) add(at, at * regular, regular);
   }
   return refs;
 }

@@ -21,6 +21,7 @@ export class FakeLoader {
   }
   load: Load = (request, response) => {
     this.sent?.();
+    request.customData.abort = () => this.abort();
     return Object.assign(this, { request, response });
   };
   abort(): void {
@@ -43,7 +44,7 @@ export class FakePlayer {
       fragmentRequestProgressTimeout: -1,
       abr: {
         autoSwitchBitrate: { video: true },
-        throughput: { useResourceTimingApi: true, useNetworkInformationApi: { xhr: true } },
+        throughput: { useResourceTimingApi: true, useNetworkInformationApi: { xhr: true, fetch: true } },
       },
     },
   };
@@ -61,8 +62,11 @@ export class FakePlayer {
   getSettings = () => this.settings;
   getCurrentRepresentationForType = () => ({ id: '1', bandwidth: 800_000 });
   getRepresentationsByType = () => [1, 2];
+  /** What it hands out changes with it. */
   updateSettings({ streaming: { abr } }: FakePlayer['settings']): void {
-    Object.assign(this.settings.streaming.abr.throughput, abr.throughput);
+    const { throughput } = this.settings.streaming.abr;
+    throughput.useResourceTimingApi = abr.throughput.useResourceTimingApi;
+    Object.assign(throughput.useNetworkInformationApi, abr.throughput.useNetworkInformationApi);
   }
   on = (event: string, f: (event: never) => void) => {
     this.listeners[event] = f as () => void;
