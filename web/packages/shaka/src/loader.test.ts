@@ -179,6 +179,25 @@ describe('the plug-in', () => {
     expect(taken).toEqual([1, 2, 3, 4, 5]);
   });
 
+  test('what peers have sent behind what the origin sends comes behind it', async () => {
+    const { player, load, asked, playback, origin } = await setUp();
+    player.live = true;
+    const taken: number[] = [];
+    const streamDataCallback = async (some: Uint8Array) => void taken.push(...some);
+    const whole = origin.hold();
+    const { promise } = load({}, { streamDataCallback });
+    await asked();
+    const { growing } = playback.request!;
+    // As chunkload's advance(): the origin has sent the chunk that was waited for, and the next one is here.
+    growing!.heard = () => growing!.give(Uint8Array.of(3, 4), 2);
+    playback.fromOrigin();
+    (await whole.next).answer.write(Buffer.of(1, 2));
+    await vi.waitFor(() => expect(taken.length).toBeGreaterThan(1));
+    playback.resolve({ data: Uint8Array.of(1, 2, 3, 4).buffer, source: 'peer', bytes: bytes(1, 4) });
+    await promise;
+    expect(taken).toEqual([1, 2, 3, 4]);
+  });
+
   test('a part of a segment that is still being made cannot wait', async () => {
     const { load, asked, playback, segments } = await setUp();
     const { promise } = load({ segment: { ...segments[5]!, isPartial: () => true } });

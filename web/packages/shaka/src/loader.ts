@@ -106,8 +106,10 @@ function createOrigin(
     const streamDataCallback: StreamData | undefined =
       take &&
       ((bytes) => {
+        // Before the core hears of them: what it gives then is behind them.
+        const taken = take(bytes);
         growing?.heard?.(bytes);
-        return take(bytes);
+        return taken;
       });
     const own = { ...request, headers: { ...request.headers }, streamDataCallback };
     if (part) own.headers.Range = `bytes=${part.first}-${part.last}`;

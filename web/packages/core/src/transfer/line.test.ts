@@ -1,18 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { Growing, OriginFetcher, OriginResult } from '../ports.ts';
+import type { OriginFetcher, OriginResult } from '../ports.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { createLine } from './line.ts';
 
 /** One fetch of a segment that answers when a test says so, on a line of its own or on one that is given. */
-function fetching(clock = new FakeClock(), line = createLine(clock), growing?: Growing) {
+function fetching(clock = new FakeClock(), line = createLine(clock)) {
   const stop = new AbortController();
   let progress: Parameters<OriginFetcher>[1] = () => {};
   let answer: (result: OriginResult) => void = () => {};
   let refuse: (error: Error) => void = () => {};
   const result = line.fetch(
     {
-      growing,
-      durationMs: 2_000,
       origin: (signal, onProgress) => {
         progress = onProgress;
         return new Promise((resolve, reject) => {
@@ -116,22 +114,5 @@ describe('a line', () => {
     line.others(500_000);
     expect(await done(500_000, 2_000)).toMatchObject({ crowded: true });
     expect(line.estimate()).toBeCloseTo(4_000_000);
-  });
-
-  it.each([
-    ['all there at once', 200, 8e6],
-    ['sent while it is made', 1_600, 32e6],
-    ['slower than it plays', 2_500, 640_000],
-  ])('takes a segment that may still be made for a sample where it was %s', async (_what, ms, bps) => {
-    const first = fetching();
-    await first.done(400_000, 100);
-    expect(first.line.estimate()).toBe(32e6);
-    const growing = fetching(first.clock, first.line, { give() {} });
-    const { crowded } = await growing.done(200_000, ms);
-    expect(crowded).toBe(ms === 1_600);
-    // The last sample has most of the weight where it took longest.
-    const estimate = first.line.estimate()!;
-    if (ms === 1_600) expect(estimate).toBe(bps);
-    else expect(Math.abs(estimate - bps)).toBeLessThan(Math.abs(32e6 - estimate));
   });
 });

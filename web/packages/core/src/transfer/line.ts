@@ -4,10 +4,7 @@ import { createCapacity } from '../stats/capacity.ts';
 
 export interface Line {
   /** Fetches a segment with the player's own loader, and learns from it, also if it is given up. */
-  fetch(
-    request: Pick<SegmentRequest, 'origin' | 'growing'> & Partial<Pick<SegmentRequest, 'durationMs'>>,
-    ...how: Parameters<OriginFetcher>
-  ): ReturnType<OriginFetcher>;
+  fetch(request: Pick<SegmentRequest, 'origin'>, ...how: Parameters<OriginFetcher>): ReturnType<OriginFetcher>;
   /** Bytes came from a peer. */
   others(bytes: number): void;
   /** A segment came from peers alone, in so long. While the origin fails, that is what there is to go by. */
@@ -58,9 +55,7 @@ export const createLine = (clock: Clock): Line => {
       const bps = estimate();
       return bps && bytes ? Math.ceil(answerMs * 1000 + (bytes * 8_000_000) / bps) : -1;
     },
-    async fetch({ origin, growing, durationMs = 0 }, signal, onProgress, part) {
-      /** A segment that is sent while it is made says that the line is no slower, like one that peers have crowded, and no more. */
-      const paced = (ms: number) => (growing && ms > durationMs / 2 && ms <= durationMs ? Number.POSITIVE_INFINITY : 0);
+    async fetch({ origin }, signal, onProgress, part) {
       const startedMs = clock.now();
       const before = received;
       let firstMs = 0;
@@ -88,9 +83,7 @@ export const createLine = (clock: Clock): Line => {
         // Up to the last byte that was seen, not to now: what came since then is not known. Not when the abort comes: players
         // abort what has ended too, and looks are no second measurement of what was measured. Bytes behind a lost packet
         // are there and not seen, so it is only a bound, as with peers beside it.
-        const ms = lastMs - firstMs;
-        if (signal.aborted)
-          sample(lastLoaded - firstLoaded, ms, received - before + lastLoaded / 8 + paced(durationMs));
+        if (signal.aborted) sample(lastLoaded - firstLoaded, lastMs - firstMs, received - before + lastLoaded / 8);
         // Until the result shows otherwise.
         else line.failedAt = clock.now();
       });
@@ -105,7 +98,7 @@ export const createLine = (clock: Clock): Line => {
       }
       const ms = transferMs ?? now - (firstMs || startedMs);
       // A part is too short for a measurement, but a bound.
-      const others = received - before + (part ? data.byteLength / 8 : paced(ms));
+      const others = received - before + (part ? data.byteLength / 8 : 0);
       return { ...result, crowded: sample(data.byteLength - firstLoaded, ms, others, now) };
     },
   };
