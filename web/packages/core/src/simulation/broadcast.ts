@@ -73,8 +73,8 @@ export class Broadcast {
     return Array.from({ length: 20 }, (_, i) => this.part(latest - 19 + i));
   }
 
-  content(name: string): Uint8Array {
-    const known = this.contents.get(name) ?? noise(name, this.partBytes);
+  content(name: string, bytes = this.partBytes): Uint8Array {
+    const known = this.contents.get(name) ?? noise(name, bytes);
     this.contents.set(name, known);
     return known;
   }

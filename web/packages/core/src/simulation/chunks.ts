@@ -2,6 +2,7 @@
 
 import { joinBytes } from '../certificate/index.ts';
 import type { EngineDeps } from '../enginedeps.ts';
+import type { Loading } from '../playback.ts';
 import type { Engine, Growing, OriginFetcher, PeerLink, SegmentResult } from '../ports.ts';
 import * as seldom from '../seldom.ts';
 import { viewerEngine } from './actors.ts';
@@ -51,8 +52,18 @@ export class ChunkBroadcast extends Broadcast {
     const part = super.part(n);
     const { sequence, index } = part;
     const key = this.key(sequence);
-    const first = index * this.partBytes;
-    return { ...part, name: `${key}#${first}-${first + this.partBytes - 1}`, url: `https://video.example.com${key}` };
+    const name = `${key}#${this.begins(index)}-${this.begins(index + 1) - 1}`;
+    return { ...part, name, url: `https://video.example.com${key}` };
+  }
+
+  /** Where a chunk begins in its segment: each is shorter than the one before. */
+  begins(index: number): number {
+    return Math.floor(this.perSegment * this.partBytes * (index / this.perSegment) ** 0.9);
+  }
+
+  override content(name: string): Uint8Array {
+    const [, first, last] = /#(\d+)-(\d+)$/.exec(name)!;
+    return super.content(name, +last! - +first! + 1);
   }
 
   segment(sequence: number): Uint8Array {
@@ -78,7 +89,7 @@ export class ChunkBroadcast extends Broadcast {
           if (signal.aborted || this.dead) return;
           const due = this.dueMs(this.perSegment * sequence + index);
           if (due > 0) return world.setTimer(() => send(index), due);
-          const bytes = all.slice(index * this.partBytes, (index + 1) * this.partBytes);
+          const bytes = all.slice(this.begins(index), this.begins(index + 1));
           const arrived = () => {
             if (signal.aborted) return;
             loaded += bytes.length;
@@ -174,7 +185,9 @@ export class ChunkViewer {
   /** What the player has of a segment grows: it plays whole chunks. */
   private has(sequence: number, bytes: number): void {
     const { playing } = this;
-    const ends = sequence * playing.segmentMs + Math.floor(bytes / playing.partBytes) * playing.partMs;
+    let n = 0;
+    while (playing.begins(n + 1) <= bytes) n++;
+    const ends = sequence * playing.segmentMs + n * playing.partMs;
     this.update();
     for (; this.bufferedMs < ends; this.bufferedMs += playing.partMs) {
       if (Number.isNaN(this.position)) this.bufferedMs = Math.max(this.bufferedMs, sequence * playing.segmentMs);
@@ -183,7 +196,8 @@ export class ChunkViewer {
     if (Number.isNaN(this.position) && this.results.length > 1) this.position = ends - behindMs - 2 * playing.partMs;
   }
 
-  private load(sequence: number): void {
+  /** Asks for a segment, as another player of the page does, too. */
+  ask(sequence: number, has: (bytes: number) => void = nothing): Loading {
     const { playing } = this;
     const whole = playing.segment(sequence);
     let given = 0;
@@ -191,7 +205,7 @@ export class ChunkViewer {
       if (at > given) this.wrong++; // a gap
       if (!Buffer.from(bytes).equals(whole.subarray(at, at + bytes.length))) this.wrong++;
       given = Math.max(given, at + bytes.length);
-      this.has(sequence, given);
+      has(given);
     };
     let sent = 0;
     const growing: Growing = { give: take };
@@ -201,7 +215,7 @@ export class ChunkViewer {
       growing.heard?.(bytes);
     };
     const startMs = sequence * playing.segmentMs;
-    const load = this.engine.load(
+    return this.engine.load(
       {
         url: `https://video.example.com${playing.key(sequence)}`,
         startMs,
@@ -223,6 +237,11 @@ export class ChunkViewer {
       },
       nothing,
     );
+  }
+
+  private load(sequence: number): void {
+    const whole = this.playing.segment(sequence);
+    const load = this.ask(sequence, (bytes) => this.has(sequence, bytes));
     this.abort = load.abort;
     load.result.then(
       (r) => {

@@ -94,10 +94,14 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
 
   /** The player has a chunk: of peers, or the origin has given it. */
   const take = (l: ChunkLoad, p: Part, here: boolean): void => {
-    const { in: f, turn } = l;
+    const { in: f, turn, at } = l;
+    // Before the node hears of it: what it says may go on with the next one.
+    l.at += p.length;
+    l.turn++;
+    l.n++;
     if (here) {
       const data = joinBytes(...p.pieces.map((pc) => pc.data!));
-      l.growing.give(data, l.at);
+      l.growing.give(data, at);
       if (!l.abort) {
         l.chunks.push(data);
         const bytes = { origin: 0, seed: 0, peer: 0 };
@@ -106,16 +110,13 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
         count(l, sourceOf(bytes));
       }
     } else {
-      const data = l.sent.subarray(l.at, l.at + p.length);
+      const data = l.sent.subarray(at, l.at);
       within(f, (stream, now) => {
         for (let i = 0; i < p.pieces.length; i++)
           stream.origin(now, turn, i, data.subarray(i * pieceSize, (i + 1) * pieceSize));
       });
     }
     f.givenUs = shared.nowUs();
-    l.at += p.length;
-    l.turn++;
-    l.n++;
     const left = behind(shared, l.request.bitrate, partMs(l), leftUs(l));
     within(f, (stream, now) => stream.buffer(now, left, !told(stream, turn)));
   };
