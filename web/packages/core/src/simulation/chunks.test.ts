@@ -260,6 +260,52 @@ describe('a page of low-latency DASH', () => {
     expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
   });
 
+  it.each(['of the same segment', 'of the next one'])('loads for two players at once, the second %s', async (which) => {
+    const { viewers, broadcast, run, audience } = setUp();
+    await audience(4);
+    await run(10_000);
+    const [first] = viewers;
+    const at = Math.floor(broadcast.latest() / broadcast.perSegment);
+    const sequence = which === 'of the same segment' ? at : at + 1;
+    const outcome = first!.ask(sequence).result.then(
+      (r) => Buffer.from(r.data).equals(broadcast.segment(sequence)),
+      (error) => error,
+    );
+    await run(10_000);
+    expect(await Promise.race([outcome, 'nothing'])).toBe(true);
+    fine(viewers);
+    expect(first!.unlinked).toEqual([]);
+  });
+
+  it('loads for two players of one track that ask for other renditions at once', async () => {
+    const { viewers, network, broadcast, run, audience } = setUp();
+    await audience(4);
+    await run(10_000);
+    const [first] = viewers;
+    const other = new ChunkBroadcast(network);
+    Object.assign(other, { rendition: 'high', beganMs: Reflect.get(broadcast, 'beganMs') });
+    const at = Math.floor(broadcast.latest() / broadcast.perSegment) + 5;
+    const ask = (playing: ChunkBroadcast) => {
+      first!.playing = playing;
+      return first!.ask(at);
+    };
+    // What an ID is made of is known then, so both are asked for in one go.
+    const known = ask(other);
+    known.result.catch(() => {});
+    known.abort();
+    first!.playing = broadcast;
+    await run(10_000);
+    const right = (playing: ChunkBroadcast) =>
+      ask(playing).result.then(
+        (r) => Buffer.from(r.data).equals(playing.segment(at)),
+        (error) => error,
+      );
+    const outcomes = Promise.all([right(broadcast), right(other)]);
+    await run(10_000);
+    expect(await Promise.race([outcomes, 'nothing'])).toEqual([true, true]);
+    fine(viewers);
+  });
+
   it('takes back a request, and lets go of everything when it stops', async () => {
     const { viewers, run, audience } = setUp();
     await audience(3);

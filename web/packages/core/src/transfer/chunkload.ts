@@ -89,7 +89,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     if (!l.abort && last && l.at >= last.length) finish(l);
     // There is no turn for more chunks.
     else if (l.n === end) l.abort || get(l);
-    else if (n < l.n) ask(l);
+    else if (n < l.n && f.load === l) ask(l);
   };
 
   /** The player has a chunk: of peers, or the origin has given it. */
@@ -117,6 +117,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       });
     }
     f.givenUs = shared.nowUs();
+    if (f.load !== l) return;
     const left = behind(shared, l.request.bitrate, partMs(l), leftUs(l));
     within(f, (stream, now) => stream.buffer(now, left, !told(stream, turn)));
   };
@@ -129,8 +130,10 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
   };
 
   /** Has the node wait for the next chunk. */
-  const ask = (l: ChunkLoad): void =>
+  const ask = (l: ChunkLoad): void => {
+    let follows = false;
     within(l.in, (stream, now) => {
+      follows = true;
       const { turn, at, name } = l;
       stream.expect(now, turn, (of) => of.startsWith(`${name}#${at}-`), true);
       stream.expect(now, l.first + end, (of) => of === name, false);
@@ -141,6 +144,9 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       const expected = told(stream, turn) ? now : Math.max(now, (l.in.givenUs ?? 0) + toUs(chunkMs(l)));
       stream.ask(now, turn, { ...originOf(shared), deadline: now + left, packaged: false, at: expected });
     });
+    // It was left since the player asked: for another rendition, or because it was idle.
+    if (!follows) l.fetch();
+  };
 
   /** Asks the origin for the segment. */
   const get = (l: ChunkLoad): void => {
@@ -240,12 +246,9 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
   const wait = (l: ChunkLoad): Loading => {
     const result = new Promise<SegmentResult>((resolve, reject) => Object.assign(l, { resolve, reject }));
     const other = l.in.load;
-    if (other) {
-      // Another player of the page plays the same.
-      other.in = undefined;
-      other.fetch();
-    }
     l.in.load = l;
+    // Another player of the page plays the same, or this one has asked for more.
+    other?.fetch();
     ask(l);
     advance(l);
     return {
