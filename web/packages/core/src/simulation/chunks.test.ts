@@ -20,11 +20,11 @@ const setUp = (...how: [chunks?: number, bytes?: number]) => {
   const seed = new PartSeed(seedId, network, signer, [broadcast]);
   const viewers: ChunkViewer[] = [];
   const meddling = new Map<string, (link: SimLink) => void>();
-  const viewer = ({ line = home, deps, adaptive = false, meddle }: Joining = {}) => {
+  const viewer = ({ line = home, deps, adaptive = false, meddle, behind = 0 }: Joining & { behind?: number } = {}) => {
     const own = (viewers.length + 1).toString(16).padStart(2, '0').repeat(16);
     network.addNode(own, line);
     const v = new ChunkViewer(own, network, broadcast, signer, deps);
-    v.adaptive = adaptive;
+    Object.assign(v, { adaptive, behind });
     if (meddle) meddling.set(own, meddle);
     const before = [...viewers];
     viewers.push(v);
@@ -258,6 +258,20 @@ describe('a page of low-latency DASH', () => {
     fine(viewers.slice(1));
     expect(share([first!], first!.results.length - 3).origin).toBe(0);
     expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
+  });
+
+  it.each([
+    [5, 4],
+    [1, 50],
+  ])('bans no peer, and takes nothing of chunks, %i segments of %i chunks behind the edge', async (behind, chunks) => {
+    const { viewer, run, audience } = setUp(chunks);
+    await audience(3);
+    const late = viewer({ behind });
+    await run(40_000);
+    expect(late.unlinked).toEqual([]);
+    expect({ errors: late.errors, wrong: late.wrong }).toEqual({ errors: [], wrong: 0 });
+    expect(late.results.length).toBeGreaterThan(18);
+    expect(late.engine.snapshot().totals.wasted_bytes).toBe(0);
   });
 
   it.each(['of the same segment', 'of the next one'])('loads for two players at once, the second %s', async (which) => {

@@ -36,6 +36,11 @@ export class ChunkBroadcast extends Broadcast {
     this.stream = idOf('/live/manifest.mpd.mid');
   }
 
+  /** On the clock, where the timeline begins. */
+  get zeroMs(): number {
+    return this.beganMs;
+  }
+
   get segmentMs(): number {
     return this.perSegment * this.partMs;
   }
@@ -121,6 +126,8 @@ export class ChunkViewer {
   abort = nothing;
   /** It asks for nothing. */
   paused = false;
+  /** Segments behind the edge. */
+  behind = 0;
   private position = Number.NaN;
   private bufferedMs = 0;
   private updatedAt = 0;
@@ -144,7 +151,7 @@ export class ChunkViewer {
   }
 
   play(): void {
-    this.next(Math.floor((this.playing.latest() * this.playing.partMs) / this.playing.segmentMs));
+    this.next(Math.floor((this.playing.latest() * this.playing.partMs) / this.playing.segmentMs) - this.behind);
   }
 
   /** From the edge on. */
@@ -177,7 +184,7 @@ export class ChunkViewer {
   /** Asks for a segment as soon as its first chunk is there. */
   private next(sequence: number): void {
     if (this.paused) return;
-    const due = this.playing.dueMs(this.playing.perSegment * sequence);
+    const due = this.playing.dueMs(this.playing.perSegment * (sequence + this.behind));
     if (due > 0) this.network.world.setTimer(() => this.next(sequence), due);
     else if (!this.stopped) this.load(sequence);
   }
@@ -219,6 +226,7 @@ export class ChunkViewer {
       {
         url: `https://video.example.com${playing.key(sequence)}`,
         startMs,
+        zeroMs: playing.zeroMs,
         durationMs: playing.segmentMs,
         rendition: playing.rendition,
         bitrate: Math.round((playing.partBytes * 8_000) / playing.partMs),

@@ -211,9 +211,11 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
 
   /** Follows the stream of a segment; undefined: peers can have no share in it. */
   const begin = async (request: SegmentRequest): Promise<ChunkLoad | undefined> => {
-    const { playlist, representation, startMs, durationMs, range, adaptive } = request;
+    const { playlist, representation, startMs, durationMs, range, adaptive, zeroMs } = request;
     const first = turnOf(Math.floor(startMs / durationMs + 0.5), 0);
     if (!playlist || representation === undefined || range || first === undefined) return undefined;
+    // It is complete: what peers push of later ones would be too far ahead, and charged to them.
+    if (zeroMs && host.serverMs() - zeroMs - startMs > durationMs) return undefined;
     const url = representationUrl(plainUrl(playlist), representation);
     const [id, known] = await Promise.all([{ url }, request].map(idOf));
     if (!id || !known || !sharing(shared)) return undefined;

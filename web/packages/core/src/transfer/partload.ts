@@ -74,6 +74,8 @@ export interface PartLoadsHost {
   follow(request: SegmentRequest, url: string, id: string, partUs: number): Followed;
   /** A packager's key is known. */
   packaged(): boolean;
+  /** The time by the cluster's clock, ms; less than any time of a stream where that is not known. */
+  serverMs(): number;
   freshness: Pick<Freshness, 'dated' | 'looked'>;
   hand: Loads['hand'];
   /** Does something with a stream, if it is still followed. */

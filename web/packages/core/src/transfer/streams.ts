@@ -26,7 +26,7 @@ export interface StreamsHost {
   uploads(): boolean;
   /** What the site lets it send, kbit/s; 0 or undefined: any. */
   capped(): number | undefined;
-  verification: Pick<Verification, 'judge' | 'agrees'>;
+  verification: Pick<Verification, 'judge' | 'agrees' | 'serverOffsetMs'>;
   certificates: PartCertificates;
   freshness: PartLoadsHost['freshness'];
   hand: PartLoadsHost['hand'];
@@ -191,6 +191,7 @@ export const createStreams: CreateStreams = (shared, host) => {
   const loading: PartLoadsHost = {
     ...host,
     packaged: certificates.wanted,
+    serverMs: () => clock.now() + verification.serverOffsetMs,
     async idOf(ref) {
       try {
         return await segments.idOf(segments.nameOf(ref));
