@@ -40,8 +40,9 @@ interface ChunkLoad extends Waiting {
   /** The origin is asked, and has sent so much. */
   abort?: AbortController;
   sent: Uint8Array;
-  /** What the player had when the origin was asked. */
+  /** What the player had when the origin was asked, and what it has. */
   had: number;
+  has: number;
 }
 
 export interface ChunkLoads {
@@ -101,7 +102,11 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     l.n++;
     if (here) {
       const data = joinBytes(...p.pieces.map((pc) => pc.data!));
-      l.growing.give(data, at);
+      // What is beyond, the origin is sending.
+      if (at <= l.has) {
+        l.growing.give(data, at);
+        l.has = Math.max(l.has, l.at);
+      }
       if (!l.abort) {
         l.chunks.push(data);
         const bytes = { origin: 0, seed: 0, peer: 0 };
@@ -157,7 +162,13 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     l.growing.heard = (bytes) => {
       if (l.over || l.sent.length > maxPart) return;
       l.sent = joinBytes(l.sent, bytes);
-      advance(l);
+      const { length } = l.sent;
+      // The player has them when this has returned.
+      const goOn = () => {
+        l.has = Math.max(l.has, length);
+        advance(l);
+      };
+      settled(Promise.resolve().then(goOn));
     };
     const came = (got: OriginResult) => {
       if (l.over) return stats.add('wasted_bytes', got.data.byteLength);
@@ -184,9 +195,10 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     stop(l);
     if (got) {
       const size = got.data.byteLength;
-      bytes.origin += size - l.had;
-      stats.played(size - l.had);
-      stats.add('wasted_bytes', l.had);
+      const again = Math.min(size, l.had);
+      bytes.origin += size - again;
+      stats.played(size - again);
+      stats.add('wasted_bytes', again);
       count(l, 'origin');
     }
     if (l.n && (!got || l.at === got.data.byteLength)) {
@@ -221,7 +233,19 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     if (!id || !known || !sharing(shared)) return undefined;
     const f = follow(request, url, id, toUs(durationMs / usual));
     const name = segments.nameOf(request);
-    const l = { in: f, request, growing: request.growing!, name, first, n: 0, turn: first, at: 0, chunks: [], had: 0 };
+    const l = {
+      in: f,
+      request,
+      growing: request.growing!,
+      name,
+      first,
+      n: 0,
+      turn: first,
+      at: 0,
+      chunks: [],
+      had: 0,
+      has: 0,
+    };
     const load: ChunkLoad = Object.assign(l, {
       bytes: { origin: 0, seed: 0, peer: 0 },
       sent: new Uint8Array(),
