@@ -31,7 +31,8 @@ interface ChunkLoad extends Waiting {
   n: number;
   turn: number;
   at: number;
-  chunks: Uint8Array[];
+  /** What came of peers, while all of it did. */
+  chunks?: Uint8Array[] | undefined;
   bytes: Record<Source, number>;
   startedMs: number;
   resolve(result: SegmentResult): void;
@@ -40,9 +41,12 @@ interface ChunkLoad extends Waiting {
   /** The origin is asked, and has sent so much. */
   abort?: AbortController;
   sent: Uint8Array;
-  /** What the player had when the origin was asked, and what it has. */
+  /** What the player had when the origin was asked, by source, too, and what it has. */
   had: number;
+  before?: Record<Source, number>;
   has: number;
+  /** Bytes of the origin that the player has of an answer that was not waited for. */
+  used: number;
 }
 
 export interface ChunkLoads {
@@ -85,9 +89,9 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       take(l, p, here);
     }
     const last = contentAt(l, l.first + end);
-    // What the origin is asked for says itself where it ends.
     if (l.over) return;
-    if (!l.abort && last && l.at >= last.length) finish(l);
+    // An origin that is asked says itself where the segment ends; one that is slow, or sends nothing, is not waited for.
+    if (last && l.at >= last.length && l.chunks && (!l.abort || l.sent.length < l.at)) finish(l);
     // There is no turn for more chunks.
     else if (l.n === end) l.abort || get(l);
     else if (n < l.n && f.load === l) ask(l);
@@ -102,19 +106,19 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     l.n++;
     if (here) {
       const data = joinBytes(...p.pieces.map((pc) => pc.data!));
+      l.chunks?.push(data);
+      const bytes = { origin: 0, seed: 0, peer: 0 };
+      for (const { source, data: piece } of p.pieces) bytes[source ?? 'origin'] += piece!.length;
+      for (const source of ['origin', 'seed', 'peer'] as const) l.bytes[source] += bytes[source];
+      if (!l.abort) count(l, sourceOf(bytes));
       // What is beyond, the origin is sending.
       if (at <= l.has) {
         l.growing.give(data, at);
         l.has = Math.max(l.has, l.at);
       }
-      if (!l.abort) {
-        l.chunks.push(data);
-        const bytes = { origin: 0, seed: 0, peer: 0 };
-        for (const { source, data: piece } of p.pieces) bytes[source ?? 'origin'] += piece!.length;
-        for (const source of ['origin', 'seed', 'peer'] as const) l.bytes[source] += bytes[source];
-        count(l, sourceOf(bytes));
-      }
     } else {
+      // It may be of another version: it is not put together with what is verified.
+      l.chunks = undefined;
       const data = l.sent.subarray(at, l.at);
       within(f, (stream, now) => {
         for (let i = 0; i < p.pieces.length; i++)
@@ -158,6 +162,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     const abort = new AbortController();
     l.abort = abort;
     l.had = l.at;
+    l.before = { ...l.bytes };
     let loaded = 0;
     l.growing.heard = (bytes) => {
       if (l.over || l.sent.length > maxPart) return;
@@ -174,12 +179,13 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       if (l.over) return stats.add('wasted_bytes', got.data.byteLength);
       l.sent = new Uint8Array(got.data.slice(0)); // the player may transfer its buffer away
       if (!got.unshared) advance(l);
+      if (l.over) return;
       // The origin has it all, and no parent has told the chunk.
       if (l.at < l.sent.length) within(l.in, ({ mesh }, now) => all.forEach((stripe) => void mesh.missed(now, stripe)));
       finish(l, got);
     };
     const failed = (error: unknown) => {
-      stats.add('wasted_bytes', loaded);
+      stats.add('wasted_bytes', loaded - l.used);
       if (l.over) return;
       stop(l);
       l.reject(error);
@@ -191,7 +197,8 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
   };
 
   const finish = (l: ChunkLoad, got?: OriginResult): void => {
-    const { request, bytes, in: f } = l;
+    const { request, in: f } = l;
+    const bytes = (got && l.before) ?? l.bytes;
     stop(l);
     if (got) {
       const size = got.data.byteLength;
@@ -200,12 +207,17 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       stats.played(size - again);
       stats.add('wasted_bytes', again);
       count(l, 'origin');
+    } else if (l.before) {
+      // What it sent until now is the player's, but for what peers sent, too.
+      l.used = bytes.origin - l.before.origin;
+      stats.played(l.used);
+      count(l, sourceOf(bytes));
     }
     if (l.n && (!got || l.at === got.data.byteLength)) {
       f.chunks = l.n;
       Object.assign(f.stream.set, { part: toUs(partMs(l)), idle: toUs(chunkMs(l)) });
     }
-    const data = got ? got.data : (joinBytes(...l.chunks).buffer as ArrayBuffer);
+    const data = got ? got.data : (joinBytes(...l.chunks!).buffer as ArrayBuffer);
     const source = sourceOf(bytes);
     const reason = bytes.origin + bytes.seed ? (shared.off ?? 'no-holder') : undefined;
     hand(request, l, { data, source, reason, bytes, status: got?.status, crowded: got?.crowded });
@@ -245,6 +257,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       chunks: [],
       had: 0,
       has: 0,
+      used: 0,
     };
     const load: ChunkLoad = Object.assign(l, {
       bytes: { origin: 0, seed: 0, peer: 0 },
