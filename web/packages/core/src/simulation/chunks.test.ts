@@ -174,6 +174,16 @@ describe('twelve pages of low-latency DASH', () => {
     for (const r of viewers.flatMap((v) => v.results.slice(-3))) expect(r.source).toBe('origin');
   });
 
+  it('ask the origin where the end that was told is within a chunk', async () => {
+    const { viewers, broadcast, run, audience } = setUp();
+    await audience(4);
+    await run(8_000);
+    broadcast.endsWith = ({ sequence, index }) =>
+      index === 1 ? { name: broadcast.key(sequence), data: new Uint8Array(100_000) } : undefined;
+    await run(10_000);
+    for (const v of viewers) expect({ errors: v.errors, wrong: v.wrong }).toEqual({ errors: [], wrong: 0 });
+  });
+
   it('play on by peers where the origin answers none of them any more', async () => {
     const { viewers, broadcast, run, audience } = setUp();
     await audience(6);
