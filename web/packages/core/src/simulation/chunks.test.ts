@@ -314,6 +314,18 @@ describe('a page of low-latency DASH', () => {
     expect(late.engine.snapshot().totals.wasted_bytes).toBe(0);
   });
 
+  it('bans no peer behind a segment that ends with its period', async () => {
+    const { viewers, viewer, broadcast, run, audience } = setUp(4, 960_000);
+    await audience(3, { line: fast });
+    const last = viewer({ line: fast });
+    await run(10_000);
+    const cut = Math.floor(broadcast.latest() / broadcast.perSegment) + 2;
+    last.lastsMs = (sequence) => (sequence === cut ? 0.4 : 1) * broadcast.segmentMs;
+    await run(20_000);
+    fine(viewers);
+    expect(last.unlinked).toEqual([]);
+  });
+
   it.each(['of the same segment', 'of the next one'])('loads for two players at once, the second %s', async (which) => {
     const { viewers, broadcast, run, audience } = setUp();
     await audience(4);

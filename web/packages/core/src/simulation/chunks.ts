@@ -133,6 +133,8 @@ export class ChunkViewer {
   paused = false;
   /** Segments behind the edge. */
   behind = 0;
+  /** How long a segment plays, as the player says, ms. */
+  lastsMs = (_sequence: number) => this.playing.segmentMs;
   /** The origin's bytes reach the player when all have come. */
   mute = false;
   private position = Number.NaN;
@@ -236,7 +238,7 @@ export class ChunkViewer {
         url: `https://video.example.com${playing.key(sequence)}`,
         startMs,
         zeroMs: playing.zeroMs,
-        durationMs: playing.segmentMs,
+        durationMs: this.lastsMs(sequence),
         rendition: playing.rendition,
         bitrate: Math.round((playing.partBytes * 8_000) / playing.partMs),
         adaptive: this.adaptive,

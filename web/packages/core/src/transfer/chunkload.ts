@@ -244,6 +244,9 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     const [id, known] = await Promise.all([{ url }, request].map(idOf));
     if (!id || !known || !sharing(shared)) return undefined;
     const f = follow(request, url, id, toUs(durationMs / usual));
+    // The last one of a period: its turn cannot be told from how long it plays.
+    f.lastsMs ??= durationMs;
+    if (Math.abs(f.lastsMs - durationMs) > 1) return undefined;
     const name = segments.nameOf(request);
     const l = {
       in: f,

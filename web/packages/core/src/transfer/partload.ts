@@ -26,9 +26,11 @@ export interface Followed {
   stream: Stream;
   /** That the player waits for. */
   load?: Waiting | undefined;
-  /** Of chunks: how many the last segment had, and when the player was given one last, µs. */
+  /** Of chunks: how many the last segment had, when the player was given one last, µs, */
   chunks?: number;
   givenUs?: number;
+  /** and how long its segments play, ms. */
+  lastsMs?: number;
   /** Parents of its trees, as of the part before. */
   lost: number;
   /** Turns of which the origin has sent something else than was signed; */
