@@ -15,6 +15,8 @@ export class Broadcast {
   readonly partMs: number = 500;
   /** Parts of a segment. */
   readonly perSegment: number = 4;
+  /** How many segments after its timeline's beginning it began. */
+  epoch = 0;
   /** URL of the playlist as a player has it after a reload, and the ID of its stream. */
   readonly playlist: string;
   readonly stream: string;

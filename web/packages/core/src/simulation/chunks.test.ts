@@ -11,7 +11,7 @@ import { Network, type SimLink, World } from './world.ts';
 // Virtual time costs real time on a busy machine.
 vi.setConfig({ testTimeout: 300_000 });
 
-const setUp = (...how: [chunks?: number, bytes?: number]) => {
+const setUp = (...how: [chunks?: number, bytes?: number, segmentMs?: number]) => {
   const world = new World();
   const network = new Network(world);
   network.addNode('origin', { up: 125_000_000, down: 125_000_000 });
@@ -119,6 +119,16 @@ describe('twelve pages of low-latency DASH', () => {
     await run(40_000);
     fine(viewers);
     expect(share(viewers, 8).origin).toBeLessThan(0.05);
+    expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
+  });
+
+  it.each([1_920, 2_002])('share them where a timeline began in 1970, and a segment plays %i ms', async (segmentMs) => {
+    const { viewers, broadcast, run, audience } = setUp(4, 240_000, segmentMs);
+    broadcast.epoch = 4 * Math.floor(1_780_000_000_000 / segmentMs / 4);
+    await audience(4);
+    await run(20_000);
+    fine(viewers);
+    expect(share(viewers, 5).origin).toBeLessThan(0.1);
     expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
   });
 

@@ -33,16 +33,16 @@ export class ChunkBroadcast extends Broadcast {
   override readonly partMs: number;
   override readonly perSegment: number;
 
-  constructor(network: Network, chunks = 4, bytes = 240_000) {
+  constructor(network: Network, chunks = 4, bytes = 240_000, segmentMs = 2_000) {
     super(network, 'mid', bytes / chunks);
     this.perSegment = chunks;
-    this.partMs = 2_000 / chunks;
+    this.partMs = segmentMs / chunks;
     this.stream = idOf('/live/manifest.mpd.mid');
   }
 
   /** On the clock, where the timeline begins. */
   get zeroMs(): number {
-    return this.beganMs;
+    return this.beganMs - this.epoch * this.segmentMs;
   }
 
   get segmentMs(): number {
@@ -133,8 +133,12 @@ export class ChunkViewer {
   paused = false;
   /** Segments behind the edge. */
   behind = 0;
-  /** How long a segment plays, as the player says, ms. */
-  lastsMs = (_sequence: number) => this.playing.segmentMs;
+  /** How long a segment plays, as the player says, ms: Shaka takes its start from its end, both in seconds. */
+  lastsMs = (sequence: number) => {
+    const { epoch, segmentMs } = this.playing;
+    const start = ((epoch + sequence) * segmentMs) / 1000;
+    return (start + segmentMs / 1000 - start) * 1000;
+  };
   /** The origin's bytes reach the player when all have come. */
   mute = false;
   private position = Number.NaN;
@@ -236,7 +240,7 @@ export class ChunkViewer {
     return this.engine.load(
       {
         url: `https://video.example.com${playing.key(sequence)}`,
-        startMs,
+        startMs: startMs + playing.epoch * playing.segmentMs,
         zeroMs: playing.zeroMs,
         durationMs: this.lastsMs(sequence),
         rendition: playing.rendition,

@@ -151,9 +151,9 @@ export class PartSeed {
     );
     if (this.forges) certificate[certificate.length - 1]! ^= 1;
     this.push = (this.push + 1) % 1_000;
-    const turn = (sequence % 2 ** 24) * 256 + index;
-    for (const to of this.streams.get(stream)!.followers)
-      this.say(to, { type: 'part', stream, push: this.push, turn, certificate });
+    const { broadcast, followers } = this.streams.get(stream)!;
+    const turn = ((broadcast.epoch + sequence) % 2 ** 24) * 256 + index;
+    for (const to of followers) this.say(to, { type: 'part', stream, push: this.push, turn, certificate });
   }
 
   private publish(publication: Publication): void {

@@ -236,7 +236,9 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
   /** Follows the stream of a segment; undefined: peers can have no share in it. */
   const begin = async (request: SegmentRequest): Promise<ChunkLoad | undefined> => {
     const { playlist, representation, startMs, durationMs, range, adaptive, zeroMs } = request;
-    const first = turnOf(Math.floor(startMs / durationMs + 0.5), 0);
+    // Players take the start from the end: where the timeline began in 1970, a part of a microsecond is lost, and many turns by that.
+    const lastsMs = Math.round(durationMs * 1000) / 1000;
+    const first = turnOf(Math.floor(startMs / lastsMs + 0.5), 0);
     if (!playlist || representation === undefined || range || first === undefined) return undefined;
     // It is complete: what peers push of later ones would be too far ahead, and charged to them.
     if (zeroMs && host.serverMs() - zeroMs - startMs > durationMs) return undefined;
