@@ -19,7 +19,7 @@ import (
 // Which parts of low-latency playlists are signed (spec/packaging.md, "Parts"). Receivers take no others.
 const (
 	mostParts = 16      // of a playlist, the latest
-	maxPart   = 2 << 20 // bytes
+	maxPart   = 3 << 20 // bytes
 	maxNumber = 255     // of a part in its segment
 
 	partRead = 4 * segment.PieceSize // bytes of a part that are read at a time

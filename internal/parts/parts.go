@@ -22,7 +22,7 @@ const (
 	// Ahead is how many segments these may be ahead of the playlist.
 	Ahead = 8
 	// MaxPart is the longest part that is taken and pushed, bytes. The origin sends longer ones.
-	MaxPart = 2 << 20
+	MaxPart = 3 << 20
 	// Backlog is how much may wait for a child, and how much of a push that was refused is no fault, bytes.
 	Backlog = 128 << 10
 	// MaxStreams is how many streams a peer may follow.

@@ -10,7 +10,7 @@ export const ahead = 8;
 /** The turns of a segment. */
 export const turns = 256;
 /** The longest part that is taken and pushed, bytes. The origin sends longer ones. */
-export const maxPart = 2 << 20;
+export const maxPart = 3 << 20;
 /** How much may wait for a child, and how much of a push that was refused is no fault, bytes. */
 export const backlog = 128 << 10;
 /** How many streams a peer may follow. */
