@@ -6,6 +6,18 @@ import { paced } from './paced.ts';
 
 const url = 'https://a/1.m4s';
 
+it('takes what there is where there is nothing else', async () => {
+  const clock = new FakeClock();
+  const line = createLine(clock);
+  const origin: SegmentRequest['origin'] = async () => {
+    await clock.advance(1_600);
+    return { data: new ArrayBuffer(200_000), status: 200, url, transferMs: 1_600 };
+  };
+  const request = paced({ origin, durationMs: 2_000 } as SegmentRequest, clock, line);
+  await line.fetch(request, new AbortController().signal, () => {});
+  expect(line.estimate()).toBe(1e6);
+});
+
 it.each([
   ['all there at once', 200, false],
   ['sent while it is made', 1_600, true],

@@ -6,17 +6,25 @@ const crowd = 1e12;
 
 /**
  * A request for a segment that may still be made, as the line is to have it (spec/schedule.md, "Capacity told to the player"): what is
- * sent as fast as it is made is no sample.
+ * sent as fast as it is made is no sample, unless there is no other.
  */
-export const paced = (request: SegmentRequest, clock: Clock, line: Pick<Line, 'others'>): SegmentRequest => ({
+export const paced = (
+  request: SegmentRequest,
+  clock: Clock,
+  line: Pick<Line, 'estimate' | 'others'>,
+): SegmentRequest => ({
   ...request,
   async origin(signal, ...how) {
     const startedMs = clock.now();
+    let ms: number | undefined;
     try {
-      return await request.origin(signal, ...how);
+      const result = await request.origin(signal, ...how);
+      // A loader may leave out the time in which nothing came.
+      ms = result.transferMs;
+      return result;
     } finally {
-      const plays = (clock.now() - startedMs) / request.durationMs;
-      if (signal.aborted || (plays > 1 / 2 && plays <= 1)) line.others(crowd);
+      const plays = (ms ?? clock.now() - startedMs) / request.durationMs;
+      if (line.estimate() && (signal.aborted || (plays > 1 / 2 && plays <= 1))) line.others(crowd);
     }
   },
 });
