@@ -144,12 +144,12 @@ describe('it ends in its time', () => {
 
   test('a server that accepts and is silent', () => ends({ answers: false }, { code: 'unreachable' }, 5_100));
   test('a server that opens no WebSocket', async () => {
-    const error = await ends({ opens: false }, { code: 'unreachable' }, 7_000);
+    const error = await ends({ opens: 0 }, { code: 'unreachable' }, 7_000);
     expect(error.message).toContain('no WebSocket');
   });
   test.each([401, 403, 429, 503])('a server that refuses WebSockets with %i', async (status) => {
     const error = await ends(
-      { opens: false, status, retryAfter: '15' },
+      { opens: 0, status, retryAfter: '15' },
       { code: 'refused', status, retryAfter: 15 },
       7_000,
     );
@@ -164,6 +164,8 @@ describe('it ends in its time', () => {
     ends({ closes: { code: 1006, at: 5_000 } }, { code: 'stopped' }, 7_500));
   test('a budget of bytes that ends', () =>
     ends({ closes: { code: 1013, at: 3_000 } }, { code: 'refused', status: 429 }, 5_500));
+  test('a budget of bytes that ends, with a WebSocket that has never opened', () =>
+    ends({ opens: 3, closes: { code: 1013, at: 3_000 } }, { code: 'refused', status: 429 }, 10_500));
   test('a server that would go on for ever', async () => {
     serve({ closes: undefined });
     const { results, took } = await check();

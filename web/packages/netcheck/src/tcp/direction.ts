@@ -136,10 +136,7 @@ class Direction {
     if (this.codes.length < this.test.plan.connections) return;
     if (this.opened === undefined) void this.unopened();
     else if (this.codes.includes(1000)) this.stopLoad();
-    else if (this.codes.includes(1013)) {
-      const text = `${this.test.server.name} ended the check: this address has used up the bytes that it may have in a day.`;
-      this.fail(new CheckError('refused', text, { status: 429 }));
-    } else this.fail(this.stopped());
+    else this.fail(this.stopped());
   }
 
   /** No connection opened: the server may say why. */
@@ -241,9 +238,15 @@ class Direction {
     return (received.at(-1)?.[0] ?? 0) < seconds * 1e6 - allowed;
   }
 
+  /** Why nothing comes. A WebSocket that never opens does not close either: what the server has said on any of the others counts. */
   private stopped(): CheckError {
-    const way = this.test.direction === 'down' ? 'download' : 'upload';
-    return new CheckError('stopped', `${this.test.server.name}, or the line to it, went silent during the ${way}.`);
+    const { direction, server } = this.test;
+    if (this.codes.includes(1013)) {
+      const text = `${server.name} ended the check: this address has used up the bytes that it may have in a day.`;
+      return new CheckError('refused', text, { status: 429 });
+    }
+    const way = direction === 'down' ? 'download' : 'upload';
+    return new CheckError('stopped', `${server.name}, or the line to it, went silent during the ${way}.`);
   }
 
   private fail(error: CheckError): void {

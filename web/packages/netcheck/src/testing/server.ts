@@ -8,8 +8,8 @@ export interface Behavior {
   silentAfter: number;
   /** Close code at this time, ms. */
   closes: { code: number; at: number } | undefined;
-  /** WebSockets open. */
-  opens: boolean;
+  /** WebSockets that open; those made after them never do, nor close. */
+  opens: number;
   /** fetch answers. */
   answers: boolean;
   /** ms after which a question on a WebSocket is answered; undefined: it is not. */
@@ -33,7 +33,7 @@ const usual: Behavior = {
   rate: 20e6,
   silentAfter: Number.POSITIVE_INFINITY,
   closes: { code: 1000, at: 10_000 },
-  opens: true,
+  opens: Number.POSITIVE_INFINITY,
   answers: true,
   responds: undefined,
   status: 200,
@@ -77,7 +77,7 @@ export function serve(changes: Partial<Behavior> = {}) {
     ) {
       this.direction = new URL(url).pathname.split('/').at(-1)!;
       sockets.push(this);
-      if (!behavior.opens) return;
+      if (sockets.length > behavior.opens) return;
       setTimeout(() => {
         if (this.readyState !== 0) return;
         this.readyState = 1;
