@@ -11,6 +11,7 @@ afterEach(() => {
 
 /** A channel that counts how often it is asked what waits in it. It says that it has room as browsers do: when it falls to the threshold. */
 class Channel {
+  readyState = 'open';
   bufferedAmountLowThreshold = 0;
   onbufferedamountlow: (() => void) | null = null;
   looks = 0;
@@ -22,6 +23,7 @@ class Channel {
     return this.held;
   }
   send(data: Uint8Array): void {
+    if (this.readyState !== 'open') throw new DOMException('it is not open', 'InvalidStateError');
     this.sent++;
     this.held += data.byteLength;
   }
@@ -67,6 +69,18 @@ test('a browser that does not say it is looked at all the same', async () => {
   channel.drain(4, size, true);
   await vi.advanceTimersByTimeAsync(100);
   expect(channel.sent).toBeGreaterThanOrEqual(8);
+});
+
+test('a channel that is closing is given nothing, and the stream ends with the line', async () => {
+  const { channel, over, outlet, result } = sending();
+  await vi.advanceTimersByTimeAsync(3);
+  channel.readyState = 'closing';
+  await vi.advanceTimersByTimeAsync(300);
+  over.happen();
+  outlet.pump();
+  await vi.advanceTimersByTimeAsync(0);
+  expect([channel.sent, result()]).toEqual([2, 2]);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 test('a stream that is not taken ends in its time, and at once with the line', async () => {

@@ -48,7 +48,8 @@ export class Outlet {
     let full = false;
     for (let next = this.next(); next; next = this.next()) {
       const { run } = next.stream;
-      full = this.channel.bufferedAmount >= mostWaiting * run.size;
+      // One that is closing throws at what it is given; the event that ends the line follows.
+      full = this.channel.readyState !== 'open' || this.channel.bufferedAmount >= mostWaiting * run.size;
       if (full) break;
       const probe = { type: 'probe', stream: run.stream, sequence: next.sequence++, sent: this.now() } as const;
       this.channel.send(encodeMessage(probe, run.size));
