@@ -45,7 +45,7 @@ export interface Found {
   leave(): void;
 }
 
-/** Prepares the players that a page makes by `dashjs.MediaPlayer()` from now on; undefined: it is no dash.js. */
+/** Prepares the players that a page makes by `dashjs.MediaPlayer()` from now on; undefined: it is no dash.js, or one that cannot be changed. */
 export function meet(dashjs: Partial<DashNamespace> | undefined): Found | undefined {
   const own = dashjs?.MediaPlayer;
   if (!own) return undefined;
@@ -69,6 +69,6 @@ export function meet(dashjs: Partial<DashNamespace> | undefined): Found | undefi
       };
     },
   });
-  dashjs.MediaPlayer = proxy;
-  return found;
+  // The namespace of a module (`import * as dashjs`) is read-only.
+  return Reflect.set(dashjs, 'MediaPlayer', proxy) ? found : undefined;
 }

@@ -75,6 +75,25 @@ describe('finding hls.js', () => {
     expect(opened).toEqual(['a', 'b']);
   });
 
+  test('that cannot be taken is a defect of ours, whether it was loaded before or after', () => {
+    const { leeway } = setUp();
+    const caught = vi.fn();
+    leeway.caught = caught;
+    const scope: Record<string, unknown> = { Hls: 1 };
+    const found = hook(leeway, scope, 'Hls', (value) => {
+      throw value;
+    });
+    scope.Hls = 2;
+    expect([caught.mock.calls, scope.Hls, found.found]).toEqual([
+      [
+        ['hook', 1],
+        ['hook', 2],
+      ],
+      2,
+      false,
+    ]);
+  });
+
   test('that never comes leaves no trace', () => {
     const { leeway } = setUp();
     const scope: Record<string, unknown> = {};
@@ -174,6 +193,14 @@ test('dash.js behind the tag is met before a player is made: it puts its namespa
   expect([load.mock.calls, hook.found]).toEqual([[['dashjs']], true]);
   (scope.dashjs as DashNamespace).MediaPlayer().create();
   expect(extend.mock.calls.map(([loader]) => loader)).toEqual(['XHRLoader', 'FetchLoader']);
+});
+
+test('dash.js whose namespace is that of a module is none that can be attached', () => {
+  const { leeway } = setUp();
+  const MediaPlayer = () => ({ create: () => ({ extend() {} }) });
+  const scope = { dashjs: Object.freeze({ MediaPlayer }) };
+  const hook = find('dashjs', leeway, scope, () => Promise.reject(new Error('not asked for')));
+  expect([hook.found, scope.dashjs.MediaPlayer]).toEqual([false, MediaPlayer]);
 });
 
 test.each(['the end', 'a failure'])('%s before the adapter is there leaves dash.js as it was', async (what) => {

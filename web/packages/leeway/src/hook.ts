@@ -18,10 +18,15 @@ export function hook(
   const undone: (() => void)[] = [];
   const seen = new Set<unknown>();
   const look = (value: unknown) => {
-    const undo = seen.has(value) ? undefined : take(value);
-    if (!undo) return;
-    seen.add(value);
-    undone.push(undo);
+    try {
+      const undo = seen.has(value) ? undefined : take(value);
+      if (!undo) return;
+      seen.add(value);
+      undone.push(undo);
+    } catch (error) {
+      // Neither the page nor the look for other players is to notice.
+      leeway.caught('hook', error);
+    }
   };
 
   let current = scope[name];
@@ -35,11 +40,7 @@ export function hook(
       get: () => current,
       set: (value: unknown) => {
         current = value;
-        try {
-          look(value);
-        } catch (error) {
-          leeway.caught('hook', error);
-        }
+        look(value);
       },
     });
     undone.push(() => {
