@@ -77,16 +77,8 @@ function parts(press: () => void, flip: () => void) {
     element('span', { className: 'dot' }),
     label,
   );
-  return {
-    box: element('div', {}, card, button),
-    card,
-    button,
-    toggle,
-    label,
-    taken,
-    served,
-    given,
-  };
+  const box = element('div', {}, card, button);
+  return [box, card, button, toggle, label, taken, served, given] as const;
 }
 
 /** Shows the badge. Returns what takes it away again. */
@@ -101,7 +93,7 @@ export function showBadge(leeway: Leeway, options: BadgeOptions = {}): () => voi
     button.setAttribute('aria-expanded', String(shown));
     if (shown) toggle.focus();
   };
-  const { box, card, button, toggle, label, taken, served, given } = parts(
+  const [box, card, button, toggle, label, taken, served, given] = parts(
     () => open(card.hidden !== false),
     () => {
       const on = !isOn();
@@ -144,7 +136,6 @@ export function showBadge(leeway: Leeway, options: BadgeOptions = {}): () => voi
     if (!card.hidden && !event.composedPath().includes(host)) open(false);
   };
   document.addEventListener('pointerdown', outside);
-  draw();
   const remove = () => {
     release();
     leeway.clock.clearTimer(timer);
@@ -153,5 +144,8 @@ export function showBadge(leeway: Leeway, options: BadgeOptions = {}): () => voi
     host.remove();
   };
   const release = leeway.on('state', ({ state }) => (state === 'stopped' ? remove() : draw()));
+  draw();
+  // As it may have been while the badge's script was on its way.
+  if (leeway.state === 'stopped') remove();
   return remove;
 }

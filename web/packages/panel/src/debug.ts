@@ -70,11 +70,12 @@ export function showDebug(leeway: Leeway): () => void {
   const copy = element('button', { type: 'button', onclick: () => void copied() }, 'Copy as JSON');
   const copied = async () => {
     const text = JSON.stringify({ stats: leeway.stats(), segments, happened }, null, 2);
-    const done = await navigator.clipboard?.writeText(text).then(
-      () => true,
-      () => false,
-    );
-    copy.textContent = done ? 'Copied' : 'Not allowed';
+    try {
+      await navigator.clipboard.writeText(text);
+      copy.textContent = 'Copied';
+    } catch {
+      copy.textContent = 'Not allowed';
+    }
   };
   /** A file with what a schedule decided, in place of what happens here. */
   let replays = false;
