@@ -84,6 +84,7 @@ export function checkPlayer({ options, leeway }: Examination): Found {
   if (options.hooks?.some(({ found }) => found)) return ok(`found: ${there.join(', ')}`);
   if (leeway.stats().titles.length > 0) return ok('a player or a file has been attached');
   if (!options.hooks) return skipped('no player has been attached', 'attachHls(leeway, hls), or that of your player');
+  if (/off|stopped/.test(leeway.state)) return skipped('peer delivery is off');
   return warn(
     'no-player',
     there.length

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Leeway, Notice, TitleSnapshot } from '@leeway/core';
+import type { Leeway, LeewayState, Notice, TitleSnapshot } from '@leeway/core';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../../core/src/testing/clock.ts';
+import { checkPlayer } from './browser.ts';
 import type { Examination, Greeting } from './examination.ts';
 import type { Found } from './finding.ts';
 import { begun, fixes } from './fixes.ts';
@@ -150,6 +151,19 @@ describe('of the films on the page', () => {
   });
 });
 
+it('no player is missed where peer delivery is off: none is looked for', () => {
+  vi.stubGlobal('window', { MediaSource: class {}, Hls: class {} });
+  const found = (state: LeewayState) => {
+    const leeway = { state, stats: () => ({ titles: [] }) };
+    return checkPlayer({ leeway, options: { hooks: [{ found: false }] } } as unknown as Examination).code;
+  };
+  expect(['ready', 'off', 'stopped'].map((state) => found(state as LeewayState))).toEqual([
+    'no-player',
+    'skipped',
+    'skipped',
+  ]);
+});
+
 it.each([
   [1_000, 'ok'],
   [-20_000, 'warning'],
@@ -157,7 +171,10 @@ it.each([
 ])('a tracker whose clock is %d ms ahead is %s', (ahead, status) =>
   expect(checkClock({ ahead } as Examination).status).toBe(status));
 
-afterEach(() => void vi.useRealTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
 
 it('the time that a token takes is none of the tracker’s', async () => {
   vi.useFakeTimers({ now: 1_000_000 });

@@ -114,12 +114,8 @@ interface Refused {
 }
 
 function refused({ code, message, hint }: Refused): Found {
-  const known: Record<string, string> = {
-    'token-required': `give a join token, ${fixes['token-required']}`,
-    'token-expired': fixes['token-expired'],
-    'bad-token': fixes['bad-token'],
-  };
-  return fail(code, `the tracker: ${message}`, known[code] ?? hint);
+  const fix = (fixes as Partial<Record<string, string>>)[code] ?? hint;
+  return fail(code, `the tracker: ${message}`, code === 'token-required' ? `give a join token, ${fix}` : fix);
 }
 
 export const noWelcome = 'the tracker did not welcome this viewer';
