@@ -3,7 +3,8 @@
 import type { ByteRange } from '@leeway/core';
 
 const longestWhole = 8 << 20;
-const partLength = 4 << 20;
+/** Bytes of a segment of a file that is longer than that. */
+export const partLength = 4 << 20;
 const longestFile = 2 ** 40;
 
 /** Those that have bytes of a range; undefined: the file is too long to be shared. */

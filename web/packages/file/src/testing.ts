@@ -88,6 +88,8 @@ export class FakeLeeway {
   load: Load = byOrigin;
   /** What happened to playbacks, in order. */
   readonly log: string[] = [];
+  /** Bytes of each segment that came without the engine. */
+  readonly bypassed: number[] = [];
   readonly requests: SegmentRequest[] = [];
   readonly listeners = new Map<string, (detail: never) => void>();
   readonly timers = new Map<number, () => void>();
@@ -134,7 +136,10 @@ export class FakeLeeway {
           },
         };
       },
-      bypass: (bytes) => void log.push(`bypass ${bytes > 0}`),
+      bypass: (bytes) => {
+        this.bypassed.push(bytes);
+        log.push('bypass');
+      },
       capacity: () => undefined,
       observe: () => {},
       setPaused: () => void log.push('paused'),
