@@ -270,6 +270,16 @@ describe('priority', () => {
     expect(same(await reading, long)).toBe(true);
   });
 
+  it.each<[string, object]>([
+    ['no other viewer was there as the title was joined', { swarm: 'ab', viewers: 1 }],
+    ['peer delivery was off by then', { off: 'policy' }],
+    ['a peer is linked already', { links: { open: 1, opening: 0 } }],
+  ])('low does not wait where %s', async (_, known) => {
+    Object.assign(page.known, known);
+    expect(same(await bytes(await fetched({ priority: 'low' })), long)).toBe(true);
+    expect(page.timers.size).toBe(0);
+  });
+
   it('high has the origin asked at once', async () => {
     await bytes(await fetched({ priority: 'high' }));
     expect(page.requests[0]!.deadlineMs()).toBeLessThanOrEqual(0);

@@ -36,7 +36,7 @@ export async function fetchPart(
   const { status, url, headers, body } = response;
   if (!(range ? status === 206 : response.ok) || !body) {
     void body?.cancel();
-    if (range && (response.ok || status === 416)) throw new NoRanges(`The origin answered a range with ${status}.`);
+    if (range && (response.ok || status === 416)) throw new NoRanges();
     throw new TypeError(`The origin answered ${status}.`);
   }
   const data = new Uint8Array(length);

@@ -3,7 +3,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import type { Leeway, Playback, SegmentRequest, SegmentResult } from '@leeway/core';
+import type { Leeway, Playback, SegmentRequest, SegmentResult, TitleSnapshot } from '@leeway/core';
 
 export interface FileOrigin {
   url: string;
@@ -93,7 +93,8 @@ export class FakeLeeway {
   readonly requests: SegmentRequest[] = [];
   readonly listeners = new Map<string, (detail: never) => void>();
   readonly timers = new Map<number, () => void>();
-  links = 0;
+  /** What is known of each title. */
+  readonly known: Partial<TitleSnapshot> = { links: { open: 0, opening: 0 }, off: null };
 
   readonly leeway = {
     clock: {
@@ -109,7 +110,7 @@ export class FakeLeeway {
       this.listeners.set(event, f);
       return () => void this.listeners.delete(event);
     },
-    stats: () => ({ titles: [...this.opened].map((manifest) => ({ manifest, links: { open: this.links } })) }),
+    stats: () => ({ titles: [...this.opened].map((manifest) => ({ manifest, ...this.known })) }),
   } as unknown as Leeway;
   private readonly opened = new Set<string>();
 

@@ -7,7 +7,11 @@ const mostMs = 10_000;
 
 /** Returns when a peer is linked, or none is to be expected. */
 export function firstPeer(leeway: Leeway, manifest: string, signal: AbortSignal): Promise<void> {
-  if (leeway.stats().titles.some((title) => title.manifest === manifest && title.links.open)) return Promise.resolve();
+  // The title was joined while the origin was asked how long the file is, or before the page began to read: that may be over.
+  const known = leeway
+    .stats()
+    .titles.some((t) => t.manifest === manifest && (t.links.open || t.off || (t.swarm && t.viewers < 2)));
+  if (known) return Promise.resolve();
   return new Promise((resolve) => {
     const done = () => {
       for (const release of releases) release();
