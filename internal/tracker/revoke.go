@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -24,7 +25,7 @@ const revokeAgain = 30 * time.Second
 // parts cuts a list so that each part fits into one message to a viewer; at least one, which may be empty.
 func parts(list []signal.Revocation) [][]signal.Revocation { return signal.Parts(list, partBytes) }
 
-// revocations are those in force, the newest first.
+// revocations are those in force, the newest first. Keys, which have no time, are last.
 type revocations struct {
 	mu       sync.Mutex
 	list     []signal.Revocation // guarded by mu
@@ -51,7 +52,7 @@ func (r *revocations) ended(o signal.Revocation, now time.Time) bool {
 func (r *revocations) add(more []signal.Revocation, now time.Time) (fresh []signal.Revocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, m := range more {
+	for _, m := range slices.Backward(more) { // what another tracker says has the newest first
 		if r.ended(m, now) {
 			continue
 		}
@@ -67,6 +68,9 @@ func (r *revocations) add(more []signal.Revocation, now time.Time) (fresh []sign
 		r.list = slices.Insert(r.list, 0, m)
 		fresh = append(fresh, m)
 	}
+	// By when purges were made, not by when they were heard: trackers that dropped different ones would say them to each other, and to all
+	// viewers, again and again.
+	slices.SortStableFunc(r.list, func(a, b signal.Revocation) int { return cmp.Compare(b.MinIssuedAt, a.MinIssuedAt) })
 	r.trim(now)
 	return fresh
 }

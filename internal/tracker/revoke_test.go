@@ -127,6 +127,46 @@ func TestPurgesDoNotPushOutKeysAndTombstones(t *testing.T) {
 	}
 }
 
+// TestTheOldestPurgesGoAtEveryTracker: one that starts hears all purges in one list, and one that was cut off hears old ones last. They keep the
+// same as the tracker that heard each as it was made.
+func TestTheOldestPurgesGoAtEveryTracker(t *testing.T) {
+	began := time.Now()
+	now := began.Add(time.Hour)
+	purge := func(i int) []signal.Revocation {
+		return []signal.Revocation{{Site: "demo", Prefix: fmt.Sprintf("/%d/", i), MinIssuedAt: began.Add(time.Duration(i) * time.Second).UnixMilli()}}
+	}
+	var first, started, cut revocations
+	for i := range bus.MaxRevoked {
+		first.add(purge(i), now)
+		if i%2 == 1 {
+			cut.add(purge(i), now)
+		}
+	}
+	started.add(first.all(), now)
+	cut.add(first.all(), now)
+	const more = 8
+	for i := range more {
+		for _, r := range []*revocations{&first, &started, &cut} {
+			r.add(purge(bus.MaxRevoked+i), now)
+		}
+	}
+	for name, r := range map[string]*revocations{"the first": &first, "one that started": &started, "one that was cut off": &cut} {
+		list := r.all()
+		if len(list) != bus.MaxRevoked {
+			t.Fatalf("%s has %d", name, len(list))
+		}
+		for i, o := range list {
+			if want := purge(bus.MaxRevoked + more - 1 - i)[0]; o.Prefix != want.Prefix {
+				t.Errorf("%s has %s in place %d, want %s", name, o.Prefix, i, want.Prefix)
+				break
+			}
+		}
+		if fresh := r.add(first.all(), now); len(fresh) != 0 {
+			t.Errorf("%s takes %d for new that another tracker repeats", name, len(fresh))
+		}
+	}
+}
+
 // TestARevokedKeyIsNoKey: a viewer that comes now is not told a key that nothing counts under.
 func TestARevokedKeyIsNoKey(t *testing.T) {
 	w := newWorld(t)
