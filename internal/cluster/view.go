@@ -27,6 +27,9 @@ type tracker struct {
 	heard            time.Time
 	sessions         int
 	draining, silent bool
+	failures         int       // in a row: it was asked, and did not answer
+	until            time.Time // then it may be a home again
+	shunned          bool      // it beat before that
 }
 
 // NewView makes the view of a tracker that has heard of no other. A tracker lives for timeout after its last beat; self always.
@@ -41,7 +44,7 @@ func (v *View) settle() {
 	v.homes = v.homes[:0]
 	for _, draining := range []bool{false, true} {
 		for id, t := range v.trackers {
-			if t.draining == draining && !t.silent {
+			if t.draining == draining && !t.silent && !t.shunned {
 				v.homes = append(v.homes, id)
 			}
 		}
@@ -58,9 +61,13 @@ func (v *View) Beat(id swarm.ID, sessions int, draining bool, now time.Time) (is
 	if id == v.self || isNew && len(v.trackers) >= maxTrackers {
 		return false
 	}
-	if isNew || t.draining != draining || t.silent {
-		t = &tracker{draining: draining}
+	if isNew {
+		t = &tracker{}
 		v.trackers[id] = t
+	}
+	shunned := now.Before(t.until)
+	if isNew || t.draining != draining || t.silent || t.shunned != shunned {
+		t.draining, t.silent, t.shunned = draining, false, shunned
 		v.settle()
 	}
 	t.heard, t.sessions = now, sessions
@@ -80,6 +87,22 @@ func (v *View) Silent(id swarm.ID) {
 	if t := v.trackers[id]; t != nil && id != v.self {
 		t.silent = true
 		v.settle()
+	}
+}
+
+// Asked notes whether a tracker answered. One that did not is silent. One that beats and does not answer again is home to nothing for two beats, and
+// for twice as long each further time, up to thirty beats. Of several questions at a time one counts.
+func (v *View) Asked(id swarm.ID, answered bool, now time.Time) {
+	t := v.trackers[id]
+	switch {
+	case t == nil || t.silent || t.shunned:
+	case answered:
+		t.failures = 0
+	default:
+		if t.failures++; t.failures > 1 {
+			t.until = now.Add(min(v.timeout*2/3<<min(t.failures-2, 8), 10*v.timeout))
+		}
+		v.Silent(id)
 	}
 }
 

@@ -158,6 +158,43 @@ func TestTrackersThatLiveAreHomes(t *testing.T) {
 	}
 }
 
+// TestATrackerThatBeatsAndDoesNotAnswerIsLeftAlone: each beat would else have its swarms go back to it, and each viewer wait for its answer.
+func TestATrackerThatBeatsAndDoesNotAnswerIsLeftAlone(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	self, other := draw(r), draw(r)
+	v, now := NewView(self, 3*beat), start
+	v.Beat(other, 0, false, now)
+	key := draw(r)
+	home := func() bool { return v.Home(key) == other }
+	for !home() {
+		key = draw(r)
+	}
+	fails := func(want time.Duration) {
+		t.Helper()
+		v.Asked(other, false, now)
+		v.Asked(other, false, now) // was asked at the same time
+		v.Asked(other, true, now)  // likewise, and answered
+		began := now
+		for !home() {
+			now = now.Add(beat)
+			if v.Beat(other, 0, false, now); !v.Reached()[other] {
+				t.Error("its sessions count as out of reach though it beats")
+			}
+		}
+		if got := now.Sub(began); got != want {
+			t.Errorf("it is home again after %s, want %s", got, want)
+		}
+	}
+	for _, beats := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		fails(beats * beat)
+	}
+	v.Asked(other, true, now)
+	fails(beat)
+	if v.Asked(draw(r), false, now); v.Trackers() != 2 {
+		t.Error("a tracker that does not live is remembered")
+	}
+}
+
 // TestATrackerThatSleptJudgesNoOther: beats that came while a tracker did not run are read after its clock.
 func TestATrackerThatSleptJudgesNoOther(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))

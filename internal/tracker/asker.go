@@ -14,7 +14,7 @@ type asker struct {
 	home *home
 }
 
-// ask asks one home: again when no answer came in time, for messages of the bus can be lost.
+// ask asks one home: again when no answer came in time, for messages of the bus can be lost. One that does not answer counts as silent.
 func (a *asker) ask(home signal.ID, r *bus.HomeRequest, answer *bus.HomeAnswer) error {
 	r.Serial = a.asked.Add(1)
 	if home == a.id {
@@ -25,6 +25,7 @@ func (a *asker) ask(home signal.ID, r *bus.HomeRequest, answer *bus.HomeAnswer) 
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = a.request(bus.SubjectHome(home), r, answer)
 	}
+	a.roster.asked(home, err == nil, a.cfg.Now())
 	return err
 }
 

@@ -89,6 +89,26 @@ func TestLostAnswerIsNotASecondJoin(t *testing.T) {
 // time, so that the viewer joins at the next home. When the first one beats again, the viewer meets the peers.
 func TestAHomeThatAnswersTooLateIntroducesAnew(t *testing.T) { joinsBehind(t, calm, 2) }
 
+// TestAHomeThatBeatsAndDoesNotAnswerIsLeftAlone: its swarms stay with the next home for longer than until its next beat, so that not every viewer
+// that comes waits for it.
+func TestAHomeThatBeatsAndDoesNotAnswerIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	line := &testbus.Lossy{Bus: w.bus}
+	w.through = line
+	home, other := homed(t, w, nil)
+	swarm := other.swarmID("demo", testTitle)
+	line.Lose(func(subject string) bool { return strings.HasSuffix(subject, ".home") })
+	beat := other.cfg.BeatEvery
+	for _, least := range []time.Duration{0, 3 * beat / 2} { // less than two beats: some time has passed since the tracker gave up
+		other.viewer("").join()
+		began := w.clock.Now()
+		testkit.Eventually(t, "it is home again", func() bool { return other.roster.homeOf(swarm) == home.ID() })
+		if took := w.clock.Now().Sub(began); took < least {
+			t.Errorf("it is home again after %s", took)
+		}
+	}
+}
+
 // TestSignalsFindAPeerThatMoved: a peer that was met at one tracker lives at another now; the first is there, or is killed.
 func TestSignalsFindAPeerThatMoved(t *testing.T) {
 	for _, killed := range []bool{false, true} {

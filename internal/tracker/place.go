@@ -25,7 +25,6 @@ func (p *place) enter(session, subject signal.ID, now time.Time) (code string) {
 	var answer bus.HomeAnswer
 	if err := p.asker.ask(p.home, &r, &answer); err != nil {
 		p.asker.cfg.Log.Warn("the home of a subject did not answer", "error", err)
-		p.asker.roster.silent(p.home)
 		return ""
 	}
 	return answer.Code

@@ -127,11 +127,11 @@ func (r *roster) dropOldestKey(now time.Time) (dropped bool) {
 	return true
 }
 
-// silent notes that a tracker did not answer: it is home to nothing until it beats again.
-func (r *roster) silent(id signal.ID) {
+// asked notes whether a tracker answered. One that did not is home to nothing until it beats again, and for longer if it had not before.
+func (r *roster) asked(id signal.ID, answered bool, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.view.Silent(id)
+	r.view.Asked(id, answered, now)
 }
 
 // drain notes that this tracker is home to nothing any more, as long as another one is there.

@@ -255,8 +255,8 @@ func (ms *memberships) maintain(now time.Time) {
 	}
 }
 
-// askHome asks a swarm's home and waits; where the swarm is parted, the home of the member's part. A home that does not answer
-// counts as silent, and the next in rank is asked. ok is false when none answered: the viewer plays on, and the swarm is
+// askHome asks a swarm's home and waits; where the swarm is parted, the home of the member's part. If a home does not answer, the next
+// in rank is asked. ok is false when none answered: the viewer plays on, and the swarm is
 // joined again once there is a home.
 func (ms *memberships) askHome(m *membership, r *bus.HomeRequest) (answer bus.HomeAnswer, ok bool) {
 	for silent, parted := 0, 0; silent < 2 && parted <= cluster.MaxLevel; {
@@ -267,7 +267,6 @@ func (ms *memberships) askHome(m *membership, r *bus.HomeRequest) (answer bus.Ho
 			silent++
 			ms.asker.cfg.Log.Warn("home did not answer", "op", r.Op, "error", err)
 			ms.takeBack(home, r)
-			ms.asker.roster.silent(home)
 			ms.mu.Lock()
 			m.home = ms.asker.HomeOf(m.key())
 			again := m.home == home
