@@ -67,7 +67,7 @@ type Judge struct {
 var (
 	defViewers = &metric.Def{
 		Name: "leeway_tracker_trial_viewers_total", Help: "Viewers whose first minutes the experiment of their site has counted", Kind: metric.Counter,
-		Labels: []metric.Label{metric.Site(), {Name: "variant", Values: metric.Variants}},
+		Labels: []metric.Label{metric.Site(), {Name: "variant", Values: metric.Variants[:experiment.Variants]}},
 	}
 	defEvidence = &metric.Def{
 		Name: "leeway_tracker_trial_evidence_ratio", Help: "How strongly viewers with peers seem worse off; 1 switches peer delivery off", Kind: metric.Gauge,

@@ -91,7 +91,7 @@ var (
 	Paths    = []string{"direct", "relay"}
 	Lanes    = []string{"foreground", "background"}
 	Roles    = []string{"viewer", "seed"}
-	Variants = []string{"peer", "control"}
+	Variants = []string{"peer", "control", "off"} // the last is of viewers that are in neither group
 	// Reasons says why a segment did not come from a peer.
 	Reasons = reasonNames()
 )

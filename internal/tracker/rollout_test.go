@@ -70,6 +70,22 @@ func TestViewersThatAreHeldBackMeetNoPeer(t *testing.T) {
 	}
 }
 
+// TestViewersThatAreHeldBackAreInNoGroup: they have no peers, so counted as viewers with peers they would hide what peers do.
+func TestViewersThatAreHeldBackAreInNoGroup(t *testing.T) {
+	for _, c := range []struct {
+		held, control int // permille
+		variant       string
+	}{{0, 0, "peer"}, {0, 1000, "control"}, {1000, 0, "off"}, {1000, 1000, "off"}} {
+		w := newWorld(t)
+		n := w.tracker(func(cfg *Config) {
+			cfg.Sites = oneSite(t, configured.Config{Policy: configured.Policy{HoldBackPermille: c.held, ControlGroupPermille: c.control}})
+		})
+		v := n.viewer("")
+		v.send(&signal.Stats{Swarm: v.join().Swarm, Interval: 10_000, Bytes: map[string]int64{"origin": 5}})
+		testkit.Eventually(t, "counted as "+c.variant, func() bool { return w.metrics.Value(defReceived, "demo", "origin", "direct", c.variant) == 5 })
+	}
+}
+
 // TestFewViewersAreNotIntroduced: the one that makes the number meets those that were there before it.
 func TestFewViewersAreNotIntroduced(t *testing.T) {
 	w := newWorld(t)

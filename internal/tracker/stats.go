@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -66,10 +67,7 @@ func (s *session) stats(m *signal.Stats) {
 	interval, startup := s.swarms.reported(member, m, now)
 	c := &clamp{interval: interval + s.slack.take(now)}
 	add, site := s.t.cfg.Metrics.Add, s.site.Name()
-	variant := "peer"
-	if s.rule.allowed().ControlGroup {
-		variant = "control"
-	}
+	variant := variantOf(s.rule.allowed())
 	var got received
 	for i, r := range receptions {
 		got[i] = int64(c.bytes(m.Bytes[r.key]))
@@ -126,6 +124,18 @@ func (s *session) stats(m *signal.Stats) {
 	if c.cut > 0 {
 		add(defClamped, c.cut)
 	}
+}
+
+// variantOf is the group that a viewer is counted in. One that is allowed no peers, and would be in neither group, would make the viewers with
+// peers look like those without.
+func variantOf(policy signal.Policy) string {
+	switch {
+	case policy.Role == configured.RoleOff:
+		return "off"
+	case policy.ControlGroup:
+		return "control"
+	}
+	return "peer"
 }
 
 // samples is where the distributions of a report go. They have a sample a report: of one viewer, reports that follow each other at once would
