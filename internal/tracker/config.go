@@ -5,8 +5,9 @@
 // over the bus to the swarm's home, also when that is this tracker: one replica runs the path of many.
 //
 // Each part of the tracker and of a session owns its state under a lock of its own. Lock order: ruling.saying, then ruling.mu;
-// memberships.mu, then ruling.mu, roster.mu or audience.mu; home.mu, then roster.mu. Otherwise no lock is held together with another, and none while
-// the bus or a socket is called, except ruling.saying while the policy is sent.
+// memberships.mu, then ruling.mu, roster.mu or audience.mu; home.mu, then roster.mu; trust.telling, then those of sessions, packagers, roster and
+// revocations. Otherwise no lock is held together with another, and none while the bus or a socket is called, except ruling.saying while the
+// policy is sent and trust.telling while keys are.
 package tracker
 
 import (

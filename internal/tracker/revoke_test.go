@@ -185,6 +185,35 @@ func TestARevokedKeyIsNoKey(t *testing.T) {
 	}
 }
 
+// TestSeedsThatStartTogetherAreToldTogether: each of them changes the keys, and a viewer is sent all keys at most twice a beat.
+func TestSeedsThatStartTogetherAreToldTogether(t *testing.T) {
+	const seeds = 20
+	w := newWorld(t)
+	n := w.tracker(func(c *Config) { c.BeatEvery = time.Hour }) // only the test has a beat go by
+	v := n.viewer("")
+	for range seeds {
+		seed := newID()
+		key := signal.VerifyKey{KeyID: seed[:8], Alg: signal.AlgSeed, Key: make(signal.Bytes, 65)}
+		b, err := bus.Encode(&bus.SeedBeat{Seed: seed, Sites: []string{"demo"}, VerifyKeys: []bus.SeedKey{{VerifyKey: key, Sites: []string{"demo"}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.trust.onSeedBeat(b, nil)
+	}
+	n.trust.settle()
+	w.clock.Move(time.Hour / 2)
+	n.trust.settle()
+	n.trust.settle()
+	if sent := w.metrics.Value(defMessages, "keys", "out"); sent != 2 {
+		t.Errorf("the viewer was sent keys %v times", sent)
+	}
+	for _, want := range []int{1, seeds} {
+		if m := expect[*signal.Keys](v); len(m.VerifyKeys) != want {
+			t.Errorf("it was sent %d keys, want %d", len(m.VerifyKeys), want)
+		}
+	}
+}
+
 // interrupted calls a function once, when a welcome has been made and not yet been queued.
 type interrupted struct {
 	metric.Sink

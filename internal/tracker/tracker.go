@@ -147,6 +147,7 @@ func (t *Tracker) tick(ctx context.Context) {
 		if turn%turns == 0 {
 			t.maintain()
 		}
+		t.trust.settle()
 		now := t.cfg.Now()
 		for _, s := range t.sessions.some(math.MaxInt, turn%turns, turns) {
 			s.maintain(now)

@@ -27,6 +27,10 @@ type trust struct {
 	packaged packagers
 	// keptUntil is when this tracker stops to take revocations from seeds; zero: it found another tracker. Set before onKept is called.
 	keptUntil time.Time
+
+	telling sync.Mutex
+	told    time.Time // guarded by telling: when sessions were told the keys last
+	untold  bool      // guarded by telling: the keys have changed since
 }
 
 func newTrust(r *replica, all *sessions, s *switches) *trust {
@@ -152,20 +156,51 @@ func (t *trust) set(site string, keys []certificate.VerifyKey) {
 // Packagers replaces the keys of a site's packagers, and tells its sessions.
 func (t *trust) Packagers(site string, keys []certificate.VerifyKey) {
 	t.set(site, keys)
-	t.pushKeys()
+	t.keysChanged()
 }
 
 func (t *trust) onSeedBeat(data []byte, _ func([]byte) error) {
 	var b bus.SeedBeat
 	if t.decode(data, &b) && t.roster.seed(b, t.cfg.Now()) {
-		t.pushKeys()
+		t.keysChanged()
 	}
 }
 
-func (t *trust) pushKeys() {
+func (t *trust) keysChanged() {
 	t.changes.Add(1)
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	t.untold = true
+	t.tellKeys()
+}
+
+// settle tells the sessions what keysChanged left. It is called often.
+func (t *trust) settle() {
+	t.telling.Lock()
+	defer t.telling.Unlock()
+	t.tellKeys()
+}
+
+// tellKeys tells all sessions the keys of their sites, if they have changed. Seeds that start together change the keys one after the other, and all
+// keys go to each session, so they go at most twice a beat. Under telling.
+func (t *trust) tellKeys() {
+	now := t.cfg.Now()
+	if !t.untold || now.Sub(t.told) < t.cfg.BeatEvery/2 {
+		return
+	}
+	t.untold, t.told = false, now
+	encoded := map[string][]byte{}
 	for _, s := range t.sessions.snapshot() {
-		s.send(&signal.Keys{VerifyKeys: t.keysFor(s.site.Name())})
+		name, m := s.site.Name(), &signal.Keys{}
+		b, known := encoded[name]
+		if !known {
+			m.VerifyKeys = t.keysFor(name)
+			b = s.encode(nil, m)
+			encoded[name] = b
+		}
+		if b != nil {
+			s.write(m, b)
+		}
 	}
 }
 
