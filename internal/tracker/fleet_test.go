@@ -1,7 +1,10 @@
 package tracker
 
 import (
+	"encoding/hex"
+	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,11 +145,12 @@ func TestATrackerKnowsSoManySeeds(t *testing.T) {
 }
 
 // TestKeysOfSeedsThatBeatStay: of more seeds than a viewer is told keys of, the same ones are told while they beat, and no beat is a change that
-// every session would be told. A seed that has gone makes room.
+// every session would be told. A seed that has gone makes room. The log says once that there are too many.
 func TestKeysOfSeedsThatBeatStay(t *testing.T) {
 	const seeds = signal.MaxKeys + 8
 	now := time.Unix(1, 0)
-	r := newRoster(newID(), Config{BeatEvery: 2 * time.Second})
+	var log testkit.Output
+	r := newRoster(newID(), Config{BeatEvery: 2 * time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	beat := func(n int) (changed bool) {
 		now = now.Add(2 * time.Second / seeds)
 		id := signal.ID{1, byte(n)}
@@ -179,5 +183,9 @@ func TestKeysOfSeedsThatBeatStay(t *testing.T) {
 	}
 	if changes != 1 {
 		t.Errorf("when one has gone, there are %d changes", changes)
+	}
+	first := signal.ID{1, signal.MaxKeys}
+	if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, hex.EncodeToString(first[:8])) {
+		t.Errorf("the log says %q", text)
 	}
 }

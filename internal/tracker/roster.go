@@ -3,6 +3,8 @@ package tracker
 import (
 	"bytes"
 	"cmp"
+	"encoding/hex"
+	"log/slog"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,6 +25,7 @@ const maxSeeds = 1024
 
 // roster is the rest of the cluster: trackers, seeds and the seeds' verify keys, by their beats.
 type roster struct {
+	log     *slog.Logger
 	timeout time.Duration // of beats
 	alone   atomic.Bool   // no other tracker lives: asked for every message of the WebTorrent protocol
 	drains  atomic.Bool   // this tracker: its viewers are handed over
@@ -31,6 +34,7 @@ type roster struct {
 	view  *cluster.View          // guarded by mu
 	seeds map[signal.ID]seedSeen // guarded by mu
 	keys  map[string]keySeen     // guarded by mu, by key ID
+	full  time.Time              // guarded by mu: when the log said that a key is not taken
 }
 
 type seedSeen struct {
@@ -46,7 +50,7 @@ type keySeen struct {
 func newRoster(self signal.ID, cfg Config) *roster {
 	timeout := 3 * cfg.BeatEvery
 	r := &roster{
-		timeout: timeout, view: cluster.NewView(self, timeout),
+		log: cfg.Log, timeout: timeout, view: cluster.NewView(self, timeout),
 		seeds: map[signal.ID]seedSeen{}, keys: map[string]keySeen{},
 	}
 	r.alone.Store(true)
@@ -102,6 +106,11 @@ func (r *roster) learn(keys []bus.SeedKey, now time.Time) (changed bool) {
 		}
 		old, known := r.keys[string(k.KeyID)]
 		if !known && len(r.keys) >= signal.MaxKeys && !r.dropOldestKey(now) {
+			if now.Sub(r.full) >= hintEvery {
+				r.full = now
+				r.log.Warn("the key of a seed is not taken: there are more seeds than viewers are told keys of, and viewers take nothing that this one signs",
+					"key", hex.EncodeToString(k.KeyID), "keys", signal.MaxKeys, "read", "docs/operations/sizing.md")
+			}
 			continue
 		}
 		if !known || !bytes.Equal(old.key.Key, k.Key) || !slices.Equal(old.key.Sites, k.Sites) {
