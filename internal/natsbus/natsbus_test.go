@@ -205,7 +205,10 @@ func TestMessagesAreCountedByKind(t *testing.T) {
 	}
 	got := make(chan string, 1)
 	id := signal.ID{1}
-	if _, err := b.Subscribe(bus.SubjectDeliver(id), func(_ string, data []byte, _ func([]byte) error) { got <- string(data) }); err != nil {
+	if _, err := b.Subscribe(bus.SubjectDeliver(id), func(_ string, data []byte, reply func([]byte) error) {
+		_ = reply(nil) // of a message that asks for nothing: there is no answer to be counted
+		got <- string(data)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Publish(bus.SubjectDeliver(id), []byte("x")); err != nil {
@@ -214,6 +217,9 @@ func TestMessagesAreCountedByKind(t *testing.T) {
 	receive(t, got)
 	if in, out := r.Value(defMessages, "tracker-deliver", "in"), r.Value(defMessages, "tracker-deliver", "out"); in != 1 || out != 1 {
 		t.Errorf("counted %v in, %v out", in, out)
+	}
+	if n := r.Value(defMessages, "answer", "out"); n != 0 {
+		t.Errorf("counted %v answers", n)
 	}
 	_ = b.Close()
 	if r.Value(defConnected) != 0 || r.Dropped() != 0 {

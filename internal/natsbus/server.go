@@ -191,7 +191,7 @@ func (b *Bus) flush(before error, subject string) error {
 // inboxes is what the subjects of answers begin with.
 const inboxes = "_INBOX."
 
-var errNoInbox = errors.New("natsbus: a request wants its answer on a subject that is no inbox")
+var errNoInbox = errors.New("natsbus: a message wants no answer, or wants it on a subject that is no inbox")
 
 // Subscribe calls f for each message, one after the other. reply answers a request and fails for a message that is none.
 func (b *Bus) Subscribe(subject string, f func(subject string, data []byte, reply func([]byte) error)) (func(), error) {
@@ -200,7 +200,7 @@ func (b *Bus) Subscribe(subject string, f func(subject string, data []byte, repl
 		b.metrics.Add(defMessages, 1, bus.Kind(m.Subject), "in")
 		f(m.Subject, m.Data, func(data []byte) error {
 			// Another subject would be said in this user's name, for one that may not say it.
-			if m.Reply != "" && !strings.HasPrefix(m.Reply, inboxes) {
+			if !strings.HasPrefix(m.Reply, inboxes) {
 				return errNoInbox
 			}
 			b.metrics.Add(defMessages, 1, "answer", "out")
