@@ -224,16 +224,6 @@ describe('a page', () => {
     expect(share(viewers, 20).peer).toBeGreaterThan(0.3);
   });
 
-  it('keeps to itself what is not to be stored', async () => {
-    const scene = setUp({ seed: false });
-    const { viewers, broadcast, run } = scene;
-    broadcast.unshared = true;
-    await audience(scene, 3);
-    await run(10_000);
-    fine(viewers);
-    expect(share(viewers).origin).toBe(1);
-  });
-
   it('stays with an origin that contradicts what was signed', async () => {
     const scene = setUp();
     const { viewers, viewer, broadcast, run } = scene;

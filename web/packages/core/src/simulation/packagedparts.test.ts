@@ -89,3 +89,19 @@ it('pages without the key ask for none', async () => {
   await s.run(10_000);
   expect(loads(s)).toBe(0);
 });
+
+it('parts that are not to be stored stay with the page that loaded them', async () => {
+  const s = scene();
+  s.broadcast.unshared = true;
+  await come(s, 4);
+  await s.run(10_000);
+  fine(s.viewers);
+  expect(share(s.viewers).origin).toBe(1);
+  // Certificates are there: they would share them.
+  expect(loads(s)).toBeGreaterThan(0);
+  const before = s.viewers.map((v) => v.results.length);
+  s.broadcast.unshared = false;
+  await s.run(10_000);
+  fine(s.viewers);
+  expect(share(s.viewers, Math.max(...before)).peer).toBeGreaterThan(0.2);
+});
