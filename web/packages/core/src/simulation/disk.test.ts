@@ -46,7 +46,7 @@ const scene = (film = new Film(length, 4000, size), disk = new FakeDisk()) => {
 const counters = (v: Viewer) => v.engine.snapshot().counters;
 /** Bytes that were read from the disk. */
 const read = (v: Viewer) => v.engine.snapshot().totals.disk_bytes ?? 0;
-const played = (v: Viewer) => [v.results.length, v.stalls, v.wrong, v.errors.length];
+const played = (v: Viewer) => [v.results.length, v.stalls, v.wrong, v.errors.length + (counters(v).errors ?? 0)];
 const whole = [length, 0, 0, 0];
 
 describe('a film that was kept on the disk', () => {
@@ -69,11 +69,12 @@ describe('a film that was kept on the disk', () => {
     const { before, page, seed, run, disk, world } = scene();
     await before();
     const store = createStore(disk.parts(), world);
+    let forgotten = 0;
     const open: OpenDisk = (shared, host) => {
       const read: typeof store.read = async (id) => {
         const raw = await store.read(id);
         const s = shared.segments.byId.get(id);
-        if (s && !wanted(s)) shared.segments.byId.delete(id);
+        if (s && !wanted(s) && shared.segments.byId.delete(id)) forgotten++;
         return raw;
       };
       return createDisk({ ...store, read }, shared, host);
@@ -83,6 +84,7 @@ describe('a film that was kept on the disk', () => {
     expect(again.engine.snapshot()).toMatchObject({ off: null });
     await run(filmMs);
     expect(played(again)).toEqual(whole);
+    expect(forgotten).toBeGreaterThan(0);
   });
 
   it('says of each segment where it came from when it came', async () => {

@@ -29,6 +29,8 @@ export class PartViewer {
   /** What it asks for are segments, and no parts. */
   segments = false;
   abort = nothing;
+  /** It waits for what it has asked for. */
+  loading = false;
   readonly events: Emitter<EngineEvents>;
   private position = 0;
   private bufferedMs = 0;
@@ -113,6 +115,11 @@ export class PartViewer {
       nothing,
     );
     this.abort = load.abort;
+    this.loading = true;
+    const over = () => {
+      this.loading = false;
+    };
+    load.result.then(over, over);
     load.result.then(
       (r) => {
         this.update();

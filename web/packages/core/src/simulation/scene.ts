@@ -52,7 +52,8 @@ export const figures = (viewers: Viewer[], film: Film) => {
     originPerSegment: film.requests / film.ledger.size,
     stalls: viewers.reduce((n, v) => n + v.stalls, 0),
     wrong: viewers.reduce((n, v) => n + v.wrong, 0),
-    errors: viewers.reduce((n, v) => n + v.errors.length, 0),
+    // The engine's own it counts, and goes on.
+    errors: viewers.reduce((n, v) => n + v.errors.length + (v.engine.snapshot().counters.errors ?? 0), 0),
   };
 };
 

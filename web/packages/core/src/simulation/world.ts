@@ -21,6 +21,11 @@ export class World implements Clock {
     return this.time;
   }
 
+  /** Timers that are set. */
+  get pending(): number {
+    return this.timers.length;
+  }
+
   setTimer(f: () => void, ms: number): number {
     const timer = { at: this.time + Math.max(ms, 0), id: ++this.lastId, f };
     let i = this.timers.length;
