@@ -26,11 +26,12 @@ type simTracker struct {
 	left       int
 	introduced int // peers named to those that join
 	keys       []signal.VerifyKey
-	rules      bool         // the site has rules for names: no join ahead of the welcome
-	home       *swarm.Swarm // introduces as trackers do; nil: all to all
-	guard      *simGuard    // asks for join tokens; nil: none are asked for
-	from       string       // the address that sockets come from
-	weighs     *weighing    // compares what peers cost with what they save; nil: nothing does
+	rules      bool          // the site has rules for names: no join ahead of the welcome
+	home       *swarm.Swarm  // introduces as trackers do; nil: all to all
+	guard      *simGuard     // asks for join tokens; nil: none are asked for
+	from       string        // the address that sockets come from
+	weighs     *weighing     // compares what peers cost with what they save; nil: nothing does
+	ahead      time.Duration // of the clocks of viewers
 }
 
 var swarmID = signal.ID{5, 5, 5}
@@ -243,7 +244,7 @@ func (t *simTracker) hello(s *simSocket, m *signal.Hello) {
 		panic(err)
 	}
 	s.push(&signal.Welcome{
-		Session: s.id, Ticket: ticket, Resumed: resumed, ServerTime: t.w.now.UnixMilli(), Site: rules, Policy: t.policy, VerifyKeys: t.keys,
+		Session: s.id, Ticket: ticket, Resumed: resumed, ServerTime: t.w.now.Add(t.ahead).UnixMilli(), Site: rules, Policy: t.policy, VerifyKeys: t.keys,
 		Limits: signal.Limits{MessageBytes: 65536, Swarms: 4, MessagesPerSecond: 50, Links: 32}, UpdateEvery: 10_000, StatsInterval: 10_000,
 		TokenExpires: tokenEnd,
 	})

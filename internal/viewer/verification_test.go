@@ -133,3 +133,24 @@ func TestAPeerWithoutACertificateIsAskedNoMore(t *testing.T) {
 		t.Errorf("%v were asked", s.certPeers)
 	}
 }
+
+// TestCertificatesAreJudgedByTheTrackersTime, whatever the clock of the viewer's machine says: they are good for six hours, and five
+// minutes before they were issued.
+func TestCertificatesAreJudgedByTheTrackersTime(t *testing.T) {
+	for _, c := range []struct {
+		tracker, seed time.Duration // ahead of the viewer
+		good          bool
+	}{{0, 0, true}, {30 * time.Hour, 30 * time.Hour, true}, {30 * time.Hour, 0, false}, {0, time.Hour, false}, {-time.Hour, -time.Hour, true}} {
+		s := newScene(t, fourSeconds(10, 200_000))
+		s.tracker.ahead = c.tracker
+		s.seed.issue = func(n segment.Name, data []byte) []byte {
+			return issue(&world{now: s.w.now.Add(c.seed)}, n, data)
+		}
+		a := s.viewer(fast, nil)
+		s.w.run(50 * time.Second)
+		s.check()
+		if n := a.now().Stats.Bytes["seed"]; n > 0 != c.good {
+			t.Errorf("a tracker %v ahead and a seed %v: %d bytes of the seed", c.tracker, c.seed, n)
+		}
+	}
+}

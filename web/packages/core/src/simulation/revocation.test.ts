@@ -73,3 +73,18 @@ it('what the engine turned off stays off when the site is on again', async () =>
   late.engine.setOff(null);
   expect(late.engine.snapshot().off).toBe('policy');
 });
+
+const hour = 3_600_000;
+it.each([
+  ['good by its time', 0, true],
+  ['from the future by its time', -hour, false],
+  ['expired by its time', 7 * hour, false],
+])('the tracker’s time counts, whatever the page’s clock says: a certificate that is %s', async (_, aheadMs, good) => {
+  const film = new Film(6, 4000, 300_000);
+  const { viewer, run } = setUp(film);
+  const v = viewer();
+  v.engine.setServerTime(aheadMs);
+  await run(30_000);
+  expect(v.results.length).toBe(6);
+  expect([v.wrong, v.bytes().seed > 0]).toEqual([0, good]);
+});
