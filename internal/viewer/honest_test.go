@@ -50,7 +50,11 @@ func TestNoHonestPeerIsBlamedForABusyLine(t *testing.T) {
 		up     float64
 	}{{7, 125_000}, {7, 62_500}, {3, 25_000}} {
 		t.Run(fmt.Sprintf("%d ask one of %.0f kB/s", c.askers, c.up/1000), func(t *testing.T) {
-			ended += askOne(t, c.askers, c.up, 500*time.Millisecond).stalled
+			got := askOne(t, c.askers, c.up, 500*time.Millisecond)
+			ended += got.stalled
+			if got.peers < got.all/4 {
+				t.Errorf("%d of %d bytes are of viewers: they hardly ask each other", got.peers, got.all)
+			}
 		})
 	}
 	if ended > 0 {

@@ -391,4 +391,7 @@ func TestASmallStoreIsNoLie(t *testing.T) {
 			t.Errorf("viewer %d: %d banned, %v, %d stalls", i, sum.Banned, sum.LinksClosed, sum.Stats.Stalls)
 		}
 	}
+	if n := s.bytes("peer"); n < 1_000_000 {
+		t.Errorf("only %d bytes are of viewers", n)
+	}
 }

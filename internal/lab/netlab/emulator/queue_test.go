@@ -72,10 +72,18 @@ func TestFairQueueIsShortForTheModest(t *testing.T) {
 			b.put(probe+us, 1, 100, now)
 		}
 	}
+	through := 0
 	for _, s := range b.finish() {
-		if at, is := came[s.id]; is && s.at-at > 1500*time.Microsecond+100*time.Microsecond {
+		at, is := came[s.id]
+		if !is {
+			continue
+		}
+		if through++; s.at-at > 1500*time.Microsecond+100*time.Microsecond {
 			t.Errorf("a probe waited %v behind a greedy flow", s.at-at)
 		}
+	}
+	if through != len(came) {
+		t.Errorf("%d of %d probes came through", through, len(came))
 	}
 }
 
