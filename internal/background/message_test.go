@@ -42,7 +42,7 @@ func FuzzParseData(f *testing.F) {
 			t.Fatalf("%+v is out of limits", d)
 		}
 		again, stamp, err := parseData(appendData(nil, d, s), maxMessage)
-		if err != nil || stamp != s || again.Request != d.Request || !bytes.Equal(again.Payload, d.Payload) {
+		if err != nil || stamp != s || again.Request != d.Request || again.Offset != d.Offset || !bytes.Equal(again.Payload, d.Payload) {
 			t.Fatalf("%+v, %+v, %v", again, stamp, err)
 		}
 	})

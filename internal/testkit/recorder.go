@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 
@@ -31,18 +32,19 @@ func (r *Recorder) Observe(d *metric.Def, v float64, labels ...string) {
 	r.record(d, labels, d.Kind == metric.Histogram, func(k string) { r.values[k] += v; r.counts[k]++ })
 }
 
-// Value returns the figure of one series: the sum of the observations for a histogram, 0 for a series never touched.
+// Value returns the figure of one series: the sum of the observations for a histogram, 0 for a series never touched. It panics where the
+// definition has no such series: that would be 0 whatever happens.
 func (r *Recorder) Value(d *metric.Def, labels ...string) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.values[seriesKey(d, labels)]
+	return r.values[seriesOf(d, labels)]
 }
 
-// Count returns the number of observations of one series of a histogram.
+// Count returns the number of observations of one series of a histogram. It panics as Value does.
 func (r *Recorder) Count(d *metric.Def, labels ...string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.counts[seriesKey(d, labels)]
+	return r.counts[seriesOf(d, labels)]
 }
 
 // Dropped returns how many observations did not fit their definition.
@@ -63,6 +65,13 @@ func (r *Recorder) record(d *metric.Def, labels []string, fits bool, f func(key 
 		r.values, r.counts = map[string]float64{}, map[string]int{}
 	}
 	f(seriesKey(d, labels))
+}
+
+func seriesOf(d *metric.Def, labels []string) string {
+	if !accepts(d, labels) {
+		panic(fmt.Sprintf("metric %s has no series %q", d.Name, labels))
+	}
+	return seriesKey(d, labels)
 }
 
 func seriesKey(d *metric.Def, labels []string) string {

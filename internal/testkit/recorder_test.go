@@ -30,3 +30,18 @@ func TestRecorderDropsWhatDoesNotFit(t *testing.T) {
 	}
 	metric.Discard.Add(count, 1, "seed")
 }
+
+// TestAFigureThatCannotBeIsNotZero: a test that asks for it compares nothing.
+func TestAFigureThatCannotBeIsNotZero(t *testing.T) {
+	count := &metric.Def{Name: "leeway_x_things_total", Kind: metric.Counter, Labels: []metric.Label{{Name: "source", Values: metric.Sources}}}
+	for _, labels := range [][]string{nil, {"moon"}, {"seed", "peer"}} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q has a figure", labels)
+				}
+			}()
+			(&Recorder{}).Value(count, labels...)
+		}()
+	}
+}

@@ -43,7 +43,13 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{t: t, bus: testbus.Open(t)}
+	w := &world{t: t, bus: testbus.Open(t)}
+	t.Cleanup(func() {
+		if n := w.metrics.Dropped(); n > 0 {
+			t.Errorf("%d observations did not fit their definition", n)
+		}
+	})
+	return w
 }
 
 // oneSite is the site demo with what a test sets of it.
