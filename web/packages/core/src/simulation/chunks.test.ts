@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import type { PeerLink } from '../ports.ts';
 import { pushed } from '../protocol/parts.ts';
 import { ChunkBroadcast, ChunkViewer } from './chunks.ts';
+import { Signer } from './film.ts';
 import { home, type Joining, seedId } from './partscene.ts';
 import { PartSeed } from './partseed.ts';
 import { fast, signer } from './scene.ts';
@@ -18,6 +19,8 @@ const setUp = (...how: [chunks?: number, bytes?: number, segmentMs?: number]) =>
   network.addNode(seedId, fast);
   const broadcast = new ChunkBroadcast(network, ...how);
   const seed = new PartSeed(seedId, network, signer, [broadcast]);
+  /** Each viewer is linked to one of them. */
+  const seeds = [seed];
   const viewers: ChunkViewer[] = [];
   const meddling = new Map<string, (link: SimLink) => void>();
   const viewer = ({ line = home, deps, adaptive = false, meddle, behind = 0 }: Joining & { behind?: number } = {}) => {
@@ -29,8 +32,8 @@ const setUp = (...how: [chunks?: number, bytes?: number, segmentMs?: number]) =>
     const before = [...viewers];
     viewers.push(v);
     world.setTimer(() => {
-      for (const other of [seed, ...before]) {
-        const role = other === seed ? 'seed' : 'viewer';
+      for (const other of [seeds[before.length % seeds.length]!, ...before]) {
+        const role = other instanceof PartSeed ? 'seed' : 'viewer';
         const [mine, theirs] = network.link({ id: own, role: 'viewer' }, { id: other.id, role });
         meddle?.(mine);
         meddling.get(other.id)?.(theirs);
@@ -48,7 +51,7 @@ const setUp = (...how: [chunks?: number, bytes?: number, segmentMs?: number]) =>
       await run(1_000);
     }
   };
-  return { world, network, broadcast, seed, viewers, viewer, run, audience };
+  return { world, network, broadcast, seed, seeds, viewers, viewer, run, audience };
 };
 
 const share = (viewers: ChunkViewer[], from = 0) => {
@@ -170,6 +173,23 @@ describe('twelve pages of low-latency DASH', () => {
       for (const r of v.results) expect(r.bytes.origin).toBeGreaterThanOrEqual(0);
       expect(v.engine.snapshot().totals.bytes.origin).toBe(v.bytes().origin);
     }
+  });
+
+  // Each seed signs for itself, so a page is told other certificates by its parents than by its seed.
+  it('share those of two seeds', async () => {
+    const { network, broadcast, seeds, viewers, viewer, run } = setUp();
+    const [other, id] = [new Signer(), 'e0'.repeat(16)];
+    network.addNode(id, fast);
+    seeds.push(new PartSeed(id, network, other, [broadcast]));
+    for (let i = 0; i < 8; i++) {
+      viewer().engine.setKeys([signer.verifyKey, other.verifyKey]);
+      await run(1_000);
+    }
+    await run(30_000);
+    fine(viewers);
+    expect(share(viewers, 5).origin).toBeLessThan(0.05);
+    expect(share(viewers, 5).peer).toBeGreaterThan(0.5);
+    expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
   });
 
   it('go on with the origin when the seed dies without a word', async () => {
