@@ -291,6 +291,9 @@ test('a page with Video.js gets parts of pages with hls.js', () =>
   }));
 
 test('pages with Shaka and dash.js push chunks of low-latency DASH to each other', async ({ skip }) => {
+  // A seed follows one manifest of a title: pages of HLS have chosen that of the others.
+  await demo.stop();
+  demo = await Demo.start(['--live', '--low-latency']);
   const enter = (name: string, player: string, query = '') =>
     open(browser, name, `&player=${player}&viewer=${name}${query}`, 1, recordAppends);
   const viewers = [await enter('first', 'shaka'), await enter('second', 'shaka'), await enter('third', 'dashjs')];
@@ -319,5 +322,5 @@ test('pages with Shaka and dash.js push chunks of low-latency DASH to each other
     expect(page.lag, page.name).toBeLessThan(plain.lag + lagBound);
   }
   // Each page has its first segments from the origin, until it is in the trees: a quarter of those of this test.
-  expect(figure.seed + figure.peer).toBeGreaterThan(0.6);
+  expect(figure.seed + figure.peer).toBeGreaterThan(0.5);
 });
