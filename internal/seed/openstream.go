@@ -8,7 +8,7 @@ import (
 	"github.com/leeway-video/leeway/internal/segment"
 )
 
-// What came of a part that a followed stream.
+// What came of a part of a stream that is followed.
 const (
 	partSigned = "signed"
 	partUnpaid = "unpaid"
