@@ -6,9 +6,19 @@ import { all } from '../parts/state.ts';
 import type { Stream } from '../parts/stream.ts';
 import type { Loading } from '../playback.ts';
 import type { Growing, OriginResult, SegmentRequest, SegmentResult, Source } from '../ports.ts';
-import { pieceSize } from '../segment/segment.ts';
 import { plainUrl } from './lists.ts';
-import { before, behind, type Followed, originOf, type PartLoadsHost, toUs, type Waiting } from './partload.ts';
+import {
+  before,
+  behind,
+  bytesOf,
+  counted,
+  type Followed,
+  originOf,
+  type PartLoadsHost,
+  sent,
+  toUs,
+  type Waiting,
+} from './partload.ts';
 import { sourceOf } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
 
@@ -107,8 +117,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     if (here) {
       const data = joinBytes(...p.pieces.map((pc) => pc.data!));
       l.chunks?.push(data);
-      const bytes = { origin: 0, seed: 0, peer: 0 };
-      for (const { source, data: piece } of p.pieces) bytes[source ?? 'origin'] += piece!.length;
+      const bytes = bytesOf(p.pieces);
       for (const source of ['origin', 'seed', 'peer'] as const) l.bytes[source] += bytes[source];
       if (!l.abort) count(l, sourceOf(bytes));
       // What is beyond, the origin is sending.
@@ -119,11 +128,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     } else {
       // It may be of another version: it is not put together with what is verified.
       l.chunks = undefined;
-      const data = l.sent.subarray(at, l.at);
-      within(f, (stream, now) => {
-        for (let i = 0; i < p.pieces.length; i++)
-          stream.origin(now, turn, i, data.subarray(i * pieceSize, (i + 1) * pieceSize));
-      });
+      within(f, (stream, now) => sent(stream, now, turn, l.sent.subarray(at, l.at)));
     }
     f.givenUs = shared.nowUs();
     if (f.load !== l) return;
@@ -131,12 +136,8 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     within(f, (stream, now) => stream.buffer(now, left, !told(stream, turn)));
   };
 
-  const count = ({ in: f }: ChunkLoad, source: Source) => {
-    const { hops, lost } = f.stream.mesh.trees();
-    stats.segment(source, source === 'peer' ? undefined : (shared.off ?? 'no-holder'));
-    stats.add('parts', { origin: 0, seed: 0, peer: 0, hops, lost: lost - f.lost, [source]: 1 });
-    f.lost = lost;
-  };
+  const count = ({ in: f }: ChunkLoad, source: Source) =>
+    counted(shared, f, source, source === 'peer' ? undefined : (shared.off ?? 'no-holder'));
 
   /** Has the node wait for the next chunk. */
   const ask = (l: ChunkLoad): void => {

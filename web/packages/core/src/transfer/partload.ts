@@ -6,7 +6,16 @@ import { kept, type Piece, turnOf } from '../parts/shelf.ts';
 import type { Wanted } from '../parts/state.ts';
 import type { Stream } from '../parts/stream.ts';
 import type { Loading } from '../playback.ts';
-import type { ByteRange, OriginResult, PartRef, SegmentRef, SegmentRequest, SegmentResult, Source } from '../ports.ts';
+import type {
+  ByteRange,
+  OriginResult,
+  PartRef,
+  Reason,
+  SegmentRef,
+  SegmentRequest,
+  SegmentResult,
+  Source,
+} from '../ports.ts';
 import { pieceSize } from '../segment/segment.ts';
 import type { Freshness } from './freshness.ts';
 import { plainUrl } from './lists.ts';
@@ -117,6 +126,32 @@ export const originOf = ({ line }: Shared): Pick<Wanted, 'rtt' | 'rate'> => {
   return { rtt: rtt < 0 ? unknownAnswerUs : rtt, rate: Math.floor((line.estimate() ?? 0) / 8) };
 };
 
+/** Has a stream take what the origin sent of a part, from a piece on. */
+export const sent = (stream: Stream, nowUs: number, turn: number, bytes: Uint8Array, from = 0): void => {
+  for (let i = 0; i * pieceSize < bytes.length; i++)
+    stream.origin(nowUs, turn, from + i, bytes.subarray(i * pieceSize, (i + 1) * pieceSize));
+};
+
+/** The bytes of a part that is all here, by where they came from. */
+export const bytesOf = (pieces: Piece[]): Record<Source, number> => {
+  const bytes = { origin: 0, seed: 0, peer: 0 };
+  for (const { data, source } of pieces) bytes[source ?? 'origin'] += data!.length;
+  return bytes;
+};
+
+/** Counts a part that the player was given. */
+export const counted = (
+  { stats }: Shared,
+  f: Followed | undefined,
+  source: Source,
+  reason: Reason | undefined,
+): void => {
+  stats.segment(source, reason);
+  const { hops, lost } = f?.stream.mesh.trees() ?? { hops: 0, lost: 0 };
+  stats.add('parts', { origin: 0, seed: 0, peer: 0, hops, lost: lost - (f?.lost ?? 0), [source]: 1 });
+  if (f) f.lost = lost;
+};
+
 /** Bytes of a range; 0: not known. */
 const lengthOf = ({ range }: Pick<PartRef, 'range'>): number => (range ? range.last - range.first + 1 : 0);
 
@@ -193,19 +228,14 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     const bytes = new Uint8Array(data);
     within(f, (stream, now) => {
       if (from === undefined) stream.listed(now, l.turn!, l.id!, bytes.length);
-      for (let i = 0; i * pieceSize < bytes.length; i++)
-        stream.origin(now, l.turn!, (from ?? 0) + i, bytes.subarray(i * pieceSize, (i + 1) * pieceSize));
+      sent(stream, now, l.turn!, bytes, from);
     });
     return true;
   };
 
   const give = (l: PartLoad) => {
-    const bytes = { origin: 0, seed: 0, peer: 0 };
-    const all = l.pieces!.map(({ data, source }) => {
-      bytes[source ?? 'origin'] += data!.length;
-      return data!;
-    });
-    finish(l, joinBytes(...all).buffer as ArrayBuffer, bytes);
+    const pieces = l.pieces!;
+    finish(l, joinBytes(...pieces.map(({ data }) => data!)).buffer as ArrayBuffer, bytesOf(pieces));
   };
 
   const finish = (l: PartLoad, data: ArrayBuffer, bytes: Record<Source, number>, got?: OriginResult) => {
@@ -214,10 +244,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     end(l);
     const source = sourceOf(bytes);
     const reason = bytes.origin + bytes.seed ? (shared.off ?? 'no-holder') : undefined;
-    stats.segment(source, reason);
-    const { hops, lost } = f?.stream.mesh.trees() ?? { hops: 0, lost: 0 };
-    stats.add('parts', { origin: 0, seed: 0, peer: 0, hops, lost: lost - (f?.lost ?? 0), [source]: 1 });
-    if (f) f.lost = lost;
+    counted(shared, f, source, reason);
     hand(request, l, { data, source, reason, bytes, status: got?.status, crowded: got?.crowded });
     const last = part!.listed().at(-1);
     const all = last?.sequence === part!.sequence && last.index === part!.index;
