@@ -150,7 +150,7 @@ export interface PartRequest extends Pick<PartRef, 'sequence' | 'index'> {
 export interface Growing {
   /** Gives the player verified bytes of the segment, from an offset on that is not beyond what it has. */
   give(bytes: Uint8Array, at: number): void;
-  /** Set by the engine: hears what `origin` gives the player itself, from the first byte of the segment on. */
+  /** Set by the engine: hears what `origin` has given the player itself, once the player has it, from the first byte of the segment on. */
   heard?: (bytes: Uint8Array) => void;
 }
 

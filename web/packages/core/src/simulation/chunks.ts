@@ -229,12 +229,11 @@ export class ChunkViewer {
     };
     let sent = 0;
     const growing: Growing = { give: take };
-    // The engine hears of them first, as by Shaka's plug-in.
     const heard = (bytes: Uint8Array) => {
       if (this.mute) return;
-      growing.heard?.(bytes);
       take(bytes, sent);
       sent += bytes.length;
+      growing.heard?.(bytes);
     };
     const startMs = sequence * playing.segmentMs;
     return this.engine.load(

@@ -146,7 +146,6 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       follows = true;
       const { turn, at, name } = l;
       stream.expect(now, turn, (of) => of.startsWith(`${name}#${at}-`), true);
-      stream.expect(now, l.first + end, (of) => of === name, false);
       const left = leftUs(l);
       const fails = line.fails();
       const inHand = before(shared, l.request.bitrate, partMs(l), left);
@@ -169,12 +168,8 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       if (l.over || l.sent.length > maxPart) return;
       l.sent = joinBytes(l.sent, bytes);
       const { length } = l.sent;
-      // The player has them when this has returned.
-      const goOn = () => {
-        l.has = Math.max(l.has, length);
-        advance(l);
-      };
-      settled(Promise.resolve().then(goOn));
+      l.has = Math.max(l.has, length);
+      advance(l);
     };
     const came = (got: OriginResult) => {
       if (l.over) return stats.add('wasted_bytes', got.data.byteLength);
@@ -292,6 +287,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     const result = new Promise<SegmentResult>((resolve, reject) => Object.assign(l, { resolve, reject }));
     const other = l.in.load;
     l.in.load = l;
+    within(l.in, (stream, now) => stream.expect(now, l.first + end, (of) => of === l.name, false));
     // Another player of the page plays the same, or this one has asked for more.
     other?.fetch();
     ask(l);
