@@ -51,3 +51,22 @@ func TestASessionThoughtDeadHearsSignals(t *testing.T) {
 
 // calm are beats that a busy machine does not miss.
 func calm(c *Config) { c.BeatEvery = 400 * time.Millisecond }
+
+func TestMembersThatFellSilentAreForgotten(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(func(c *Config) { c.BeatEvery = time.Hour }) // no beat has the session join again
+	v := n.viewer("")
+	swarm := v.join().Swarm
+	w.clock.Move(time.Minute)
+	n.home.maintain(w.clock.Now())
+	if got := n.members(swarm); got != 0 {
+		t.Errorf("the home has %d members that said nothing for a minute", got)
+	}
+	v.send(&signal.Update{Swarm: swarm, Want: 4}) // the session joins again by itself
+	testkit.Eventually(t, "member again", func() bool {
+		n.home.mu.Lock()
+		defer n.home.mu.Unlock()
+		s := n.home.swarms[swarm]
+		return s != nil && s.Len() == 1
+	})
+}
