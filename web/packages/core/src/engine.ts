@@ -3,7 +3,8 @@
 import { complete, createCache } from './cache/cache.ts';
 import type { Disk } from './disk/disk.ts';
 import type { EngineDeps } from './enginedeps.ts';
-import type { Engine, Reason, SegmentResult } from './ports.ts';
+import type { Loading } from './playback.ts';
+import type { Engine, ProgressFunction, Reason, SegmentRequest, SegmentResult } from './ports.ts';
 import { byeLeaving } from './protocol/peer.ts';
 import { decide } from './schedule/decide.ts';
 import { defaultPolicy } from './schedule/input.ts';
@@ -294,33 +295,35 @@ export const createEngine = (deps: EngineDeps): Engine => {
     changed();
   };
 
-  return {
-    load: (asked, onProgress) => {
-      const request = asked.growing ? paced(asked, clock, line) : asked;
-      const plainly = () => {
-        let over = false;
-        let entry!: Load;
-        const result = new Promise<SegmentResult>((resolve, reject) => {
-          const end =
-            <T>(f: (v: T) => void) =>
-            (v: T) => {
-              over = true;
-              f(v);
-            };
-          entry = { request, onProgress, resolve: end(resolve), reject: end(reject), startedMs: clock.now() };
-          begin(entry, () => over).catch(end(reject));
-        });
-        return {
-          result,
-          abort() {
-            if (over) return;
-            entry.reject(new Error('aborted'));
-            entry.stop?.();
-            for (const s of [...segments.byId.values(), ...plain]) loads.release(s, entry);
-            changed();
-          },
+  const loadWhole = (request: SegmentRequest, onProgress: ProgressFunction): Loading => {
+    let over = false;
+    let entry!: Load;
+    const result = new Promise<SegmentResult>((resolve, reject) => {
+      const end =
+        <T>(f: (v: T) => void) =>
+        (v: T) => {
+          over = true;
+          f(v);
         };
-      };
+      entry = { request, onProgress, resolve: end(resolve), reject: end(reject), startedMs: clock.now() };
+      begin(entry, () => over).catch(end(reject));
+    });
+    return {
+      result,
+      abort() {
+        if (over) return;
+        entry.reject(new Error('aborted'));
+        entry.stop?.();
+        for (const s of [...segments.byId.values(), ...plain]) loads.release(s, entry);
+        changed();
+      },
+    };
+  };
+
+  return {
+    load(asked, onProgress) {
+      const request = asked.growing ? paced(asked, clock, line) : asked;
+      const plainly = () => loadWhole(request, onProgress);
       return lowLatency?.load(request, plainly) ?? plainly();
     },
     adopt(request, data) {
