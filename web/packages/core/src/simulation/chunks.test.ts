@@ -1,79 +1,34 @@
 /** Pages that play low-latency DASH, and share its chunks. */
 import { describe, expect, it, vi } from 'vitest';
-import type { PeerLink } from '../ports.ts';
-import { pushed } from '../protocol/parts.ts';
 import { ChunkBroadcast, ChunkViewer } from './chunks.ts';
 import { Signer } from './film.ts';
-import { home, type Joining, seedId } from './partscene.ts';
+import {
+  audience as come,
+  fine,
+  gather,
+  type Joining,
+  newNetwork,
+  pollute,
+  seedId,
+  share,
+  wasted,
+} from './partscene.ts';
 import { PartSeed } from './partseed.ts';
 import { fast, signer } from './scene.ts';
-import { Network, type SimLink, World } from './world.ts';
 
 // Virtual time costs real time on a busy machine.
 vi.setConfig({ testTimeout: 300_000 });
 
 const setUp = (...how: [chunks?: number, bytes?: number, segmentMs?: number]) => {
-  const world = new World();
-  const network = new Network(world);
-  network.addNode('origin', { up: 125_000_000, down: 125_000_000 });
-  network.addNode(seedId, fast);
+  const { network } = newNetwork();
   const broadcast = new ChunkBroadcast(network, ...how);
   const seed = new PartSeed(seedId, network, signer, [broadcast]);
-  /** Each viewer is linked to one of them. */
   const seeds = [seed];
-  const viewers: ChunkViewer[] = [];
-  const meddling = new Map<string, (link: SimLink) => void>();
-  const viewer = ({ line = home, deps, adaptive = false, meddle, behind = 0 }: Joining & { behind?: number } = {}) => {
-    const own = (viewers.length + 1).toString(16).padStart(2, '0').repeat(16);
-    network.addNode(own, line);
-    const v = new ChunkViewer(own, network, broadcast, signer, deps);
-    Object.assign(v, { adaptive, behind });
-    if (meddle) meddling.set(own, meddle);
-    const before = [...viewers];
-    viewers.push(v);
-    world.setTimer(() => {
-      for (const other of [seeds[before.length % seeds.length]!, ...before]) {
-        const role = other instanceof PartSeed ? 'seed' : 'viewer';
-        const [mine, theirs] = network.link({ id: own, role: 'viewer' }, { id: other.id, role });
-        meddle?.(mine);
-        meddling.get(other.id)?.(theirs);
-        v.addLink(mine);
-        other.addLink(theirs as PeerLink);
-      }
-    }, 400);
-    v.play();
-    return v;
-  };
-  const run = (ms: number) => world.runUntil(world.now() + ms);
-  const audience = async (n: number, joining: Joining = {}) => {
-    for (let i = 0; i < n; i++) {
-      viewer(joining);
-      await run(1_000);
-    }
-  };
-  return { world, network, broadcast, seed, seeds, viewers, viewer, run, audience };
-};
-
-const share = (viewers: ChunkViewer[], from = 0) => {
-  const sum = { origin: 0, seed: 0, peer: 0 };
-  for (const v of viewers) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += v.bytes(from)[k];
-  const all = sum.origin + sum.seed + sum.peer;
-  return { origin: sum.origin / all, seed: sum.seed / all, peer: sum.peer / all };
-};
-
-const fine = (viewers: ChunkViewer[]) => {
-  for (const v of viewers) {
-    expect(v.errors).toEqual([]);
-    expect({ wrong: v.wrong, stalls: v.stalls }).toEqual({ wrong: 0, stalls: 0 });
-  }
-};
-
-const wasted = (viewers: ChunkViewer[]) => {
-  const sum = (of: (v: ChunkViewer) => number) => viewers.reduce((n, v) => n + of(v), 0);
-  return (
-    sum((v) => v.engine.snapshot().totals.wasted_bytes) /
-    sum((v) => v.results.reduce((n, r) => n + r.data.byteLength, 0))
+  const { viewers, viewer, run } = gather(network, seeds, (own, { deps, behind = 0 }) =>
+    Object.assign(new ChunkViewer(own, network, broadcast, signer, deps), { behind }),
   );
+  const audience = (n: number, joining?: Joining) => come({ viewer, run }, n, joining);
+  return { network, broadcast, seed, seeds, viewers, viewer, run, audience };
 };
 
 /** How late chunks came, ms behind their publication, but for so much in a thousand. */
@@ -228,21 +183,7 @@ describe('twelve pages of low-latency DASH', () => {
 
   it('drop one that sends wrong bytes at the first piece, and pass none on', async () => {
     const { viewers, viewer, run, audience } = setUp();
-    const flip = (message: Uint8Array) => {
-      if (!pushed(new DataView(message.buffer, message.byteOffset).getUint32(1))) return message;
-      const wrong = message.slice();
-      wrong[wrong.length - 1]! ^= 1;
-      return wrong;
-    };
-    const polluter = viewer({
-      line: fast,
-      meddle(link) {
-        const send = link.sendData.bind(link);
-        const behind = link.sendBackground.bind(link);
-        link.sendData = (m) => send(flip(m));
-        link.sendBackground = (m) => behind(flip(m));
-      },
-    });
+    const polluter = viewer({ line: fast, meddle: pollute });
     await run(6_000);
     await audience(11);
     await run(30_000);

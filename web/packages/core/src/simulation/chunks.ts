@@ -3,10 +3,9 @@
 import { joinBytes } from '../certificate/index.ts';
 import type { EngineDeps } from '../enginedeps.ts';
 import type { Loading } from '../playback.ts';
-import type { Engine, Growing, OriginFetcher, PeerLink, SegmentResult } from '../ports.ts';
-import * as seldom from '../seldom.ts';
-import { viewerEngine } from './actors.ts';
+import type { Growing, OriginFetcher } from '../ports.ts';
 import { Broadcast, type BroadcastPart } from './broadcast.ts';
+import { EdgeViewer } from './edgeviewer.ts';
 import { idOf, type Signer } from './film.ts';
 import type { Network } from './world.ts';
 
@@ -116,19 +115,10 @@ export class ChunkBroadcast extends Broadcast {
   }
 }
 
-export class ChunkViewer {
-  readonly engine: Engine;
-  readonly results: SegmentResult[] = [];
-  readonly errors: unknown[] = [];
-  readonly unlinked: { peer: string; reason: string; banned: boolean }[] = [];
-  wrong = 0;
-  stalls = 0;
-  stallMs = 0;
+export class ChunkViewer extends EdgeViewer {
   /** How late chunks came, ms behind their publication. */
   readonly late: number[] = [];
-  adaptive = false;
   playing: ChunkBroadcast;
-  abort = nothing;
   /** It asks for nothing. */
   paused = false;
   /** Segments behind the edge. */
@@ -141,26 +131,11 @@ export class ChunkViewer {
   };
   /** The origin's bytes reach the player when all have come. */
   mute = false;
-  private position = Number.NaN;
-  private bufferedMs = 0;
-  private updatedAt = 0;
-  private stopped = false;
+  private begun = false;
 
-  constructor(
-    readonly id: string,
-    private readonly network: Network,
-    broadcast: ChunkBroadcast,
-    signer: Signer,
-    deps: Partial<EngineDeps> = {},
-  ) {
+  constructor(id: string, network: Network, broadcast: ChunkBroadcast, signer: Signer, deps: Partial<EngineDeps> = {}) {
+    super(id, network, signer, deps);
     this.playing = broadcast;
-    const of = viewerEngine(id, network.world, signer, { loadSeldom: async () => seldom, ...deps });
-    this.engine = of.engine;
-    of.events.on('unlink', (u) => this.unlinked.push(u));
-  }
-
-  addLink(link: PeerLink): void {
-    this.engine.addLink(link);
   }
 
   play(): void {
@@ -170,28 +145,13 @@ export class ChunkViewer {
   /** From the edge on. */
   resume(): void {
     this.paused = false;
-    this.position = Number.NaN;
+    this.begun = false;
     this.bufferedMs = 0;
     this.play();
   }
 
-  stop(): void {
-    this.stopped = true;
-    this.engine.stop();
-  }
-
-  private update(): void {
-    const now = this.network.world.now();
-    if (!Number.isNaN(this.position)) {
-      this.position += now - this.updatedAt;
-      const over = this.position - this.bufferedMs;
-      if (over > 0.5) {
-        this.stalls++;
-        this.stallMs += over;
-      }
-      this.position = Math.min(this.position, this.bufferedMs);
-    }
-    this.updatedAt = now;
+  protected plays(): boolean {
+    return this.begun;
   }
 
   /** Asks for a segment as soon as its first chunk is there. */
@@ -210,10 +170,12 @@ export class ChunkViewer {
     const ends = sequence * playing.segmentMs + n * playing.partMs;
     this.update();
     for (; this.bufferedMs < ends; this.bufferedMs += playing.partMs) {
-      if (Number.isNaN(this.position)) this.bufferedMs = Math.max(this.bufferedMs, sequence * playing.segmentMs);
+      if (!this.begun) this.bufferedMs = Math.max(this.bufferedMs, sequence * playing.segmentMs);
       this.late.push(-playing.dueMs(Math.round(this.bufferedMs / playing.partMs)));
     }
-    if (Number.isNaN(this.position) && this.results.length > 1) this.position = ends - behindMs - 2 * playing.partMs;
+    if (this.begun || this.results.length < 2) return;
+    this.begun = true;
+    this.position = ends - behindMs - 2 * playing.partMs;
   }
 
   /** Asks for a segment, as another player of the page does, too. */
@@ -245,10 +207,7 @@ export class ChunkViewer {
         rendition: playing.rendition,
         bitrate: Math.round((playing.partBytes * 8_000) / playing.partMs),
         adaptive: this.adaptive,
-        deadlineMs: () => {
-          this.update();
-          return Number.isNaN(this.position) ? 0 : Math.max(0, startMs - this.position);
-        },
+        deadlineMs: () => this.untilMs(startMs),
         upcoming: [],
         track: 'main',
         live: true,
@@ -274,11 +233,5 @@ export class ChunkViewer {
       },
       (error) => this.errors.push(error),
     );
-  }
-
-  bytes(from = 0): Record<'origin' | 'seed' | 'peer', number> {
-    const sum = { origin: 0, seed: 0, peer: 0 };
-    for (const r of this.results.slice(from)) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += r.bytes[k];
-    return sum;
   }
 }

@@ -1,20 +1,12 @@
 /** Pages that play a low-latency stream, and share its parts. */
 import { describe, expect, it, vi } from 'vitest';
-import { pushed } from '../protocol/parts.ts';
 import * as seldom from '../seldom.ts';
-import { audience, home, quick, seedId, setUp, share, slow, wasted } from './partscene.ts';
+import { audience, fine, home, pollute, quick, seedId, setUp, share, slow, wasted } from './partscene.ts';
 import type { PartViewer } from './partviewer.ts';
 import { fast } from './scene.ts';
 
 // Virtual time costs real time on a busy machine.
 vi.setConfig({ testTimeout: 300_000 });
-
-const fine = (viewers: PartViewer[]) => {
-  for (const v of viewers) {
-    expect([v.errors, v.engine.snapshot().counters.errors]).toEqual([[], undefined]);
-    expect({ wrong: v.wrong, stalls: v.stalls }).toEqual({ wrong: 0, stalls: 0 });
-  }
-};
 
 const counters = (v: PartViewer) => v.engine.snapshot().counters;
 
@@ -80,21 +72,7 @@ describe('twelve pages of a low-latency stream', () => {
   it('drop one that sends wrong bytes at the first piece, and pass none on', async () => {
     const scene = setUp();
     const { viewers, viewer, run } = scene;
-    const flip = (message: Uint8Array) => {
-      if (!pushed(new DataView(message.buffer, message.byteOffset).getUint32(1))) return message;
-      const wrong = message.slice();
-      wrong[wrong.length - 1]! ^= 1;
-      return wrong;
-    };
-    const polluter = viewer({
-      line: fast,
-      meddle(link) {
-        const send = link.sendData.bind(link);
-        const behind = link.sendBackground.bind(link);
-        link.sendData = (m) => send(flip(m));
-        link.sendBackground = (m) => behind(flip(m));
-      },
-    });
+    const polluter = viewer({ line: fast, meddle: pollute });
     await run(1_000);
     await audience(scene, 11);
     await run(30_000);

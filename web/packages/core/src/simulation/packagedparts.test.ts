@@ -1,7 +1,7 @@
 /** Pages that play a low-latency stream whose packager signs the parts: they share them without a seed. */
 import { expect, it, vi } from 'vitest';
 import { Signer } from './film.ts';
-import { audience, type Scene, seedId, setUp, share } from './partscene.ts';
+import { audience, fine, type Scene, seedId, setUp, share } from './partscene.ts';
 import type { PartViewer } from './partviewer.ts';
 import { signer } from './scene.ts';
 
@@ -24,10 +24,9 @@ const come = async (s: Scene, n: number) => {
   }
 };
 
-const fine = (viewers: PartViewer[]) => {
+const good = (viewers: PartViewer[]) => {
+  fine(viewers);
   for (const v of viewers) {
-    expect([v.errors, v.engine.snapshot().counters.errors]).toEqual([[], undefined]);
-    expect({ wrong: v.wrong, stalls: v.stalls }).toEqual({ wrong: 0, stalls: 0 });
     expect(v.unlinked.filter((u) => u.banned)).toEqual([]);
     expect(v.engine.snapshot().totals).toMatchObject({ rejected_bytes: 0, contradictions: 0 });
   }
@@ -40,7 +39,7 @@ it('twelve pages share parts without a seed, and few of them load certificates',
   await come(s, 12);
   const before = loads(s);
   await s.run(30_000);
-  fine(s.viewers);
+  good(s.viewers);
   expect(share(s.viewers, 40).peer).toBeGreaterThan(0.7);
   // Sixty parts: a source for each of four stripes loads one each. Now and then a page is a source until it has found a parent.
   expect(loads(s) - before).toBeLessThanOrEqual(5 * 61);
@@ -51,7 +50,7 @@ it('a packager that is late with every third part has the others shared', async 
   const s = scene({ lateMs: (n) => (n % 3 ? 0 : 200) });
   await come(s, 6);
   await s.run(30_000);
-  fine(s.viewers);
+  good(s.viewers);
   expect(share(s.viewers, 30).peer).toBeGreaterThan(0.4);
 });
 
@@ -65,7 +64,7 @@ it('pages go on to share when the seed dies, and load nothing while it lives', a
   expect(loads(s) - before).toBeLessThanOrEqual(4);
   s.network.moves(seedId);
   await s.run(40_000);
-  fine(s.viewers);
+  good(s.viewers);
   expect(loads(s)).toBeGreaterThan(before);
   expect(share(s.viewers, 70).peer).toBeGreaterThan(0.5);
 });
@@ -74,7 +73,7 @@ it('a packager without certificates costs a page few requests', async () => {
   const s = setUp({ seed: false });
   await come(s, 3);
   await s.run(60_000);
-  fine(s.viewers);
+  good(s.viewers);
   for (const { asked, there } of s.broadcast.certificates.values()) {
     // Four in a row, then after 4, 8, 16 and 32 s.
     expect(asked).toBeLessThanOrEqual(8);
@@ -95,13 +94,13 @@ it('parts that are not to be stored stay with the page that loaded them', async 
   s.broadcast.unshared = true;
   await come(s, 4);
   await s.run(10_000);
-  fine(s.viewers);
+  good(s.viewers);
   expect(share(s.viewers).origin).toBe(1);
   // Certificates are there: they would share them.
   expect(loads(s)).toBeGreaterThan(0);
   const before = s.viewers.map((v) => v.results.length);
   s.broadcast.unshared = false;
   await s.run(10_000);
-  fine(s.viewers);
+  good(s.viewers);
   expect(share(s.viewers, Math.max(...before)).peer).toBeGreaterThan(0.2);
 });

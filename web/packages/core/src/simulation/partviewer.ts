@@ -1,12 +1,8 @@
 /** A viewer of a low-latency stream: an engine, and a player that loads each part when it is listed. */
 
 import type { EngineDeps } from '../enginedeps.ts';
-import type { Emitter } from '../events.ts';
-import type { Engine, EngineEvents, PeerLink, SegmentResult } from '../ports.ts';
-import * as seldom from '../seldom.ts';
-import type { Line } from '../transfer/line.ts';
-import { viewerEngine } from './actors.ts';
 import type { Broadcast } from './broadcast.ts';
+import { EdgeViewer } from './edgeviewer.ts';
 import type { Signer } from './film.ts';
 import type { Network } from './world.ts';
 
@@ -14,46 +10,17 @@ const nothing = () => {};
 /** A player begins so far behind the last part. */
 const behindMs = 1_500;
 
-export class PartViewer {
-  readonly engine: Engine;
-  readonly results: SegmentResult[] = [];
-  readonly errors: unknown[] = [];
-  readonly unlinked: { peer: string; reason: string; banned: boolean }[] = [];
-  readonly line: Line;
-  wrong = 0;
-  stalls = 0;
-  stallMs = 0;
-  adaptive = false;
+export class PartViewer extends EdgeViewer {
   /** What it plays after the part that it waits for. */
   playing: Broadcast;
   /** What it asks for are segments, and no parts. */
   segments = false;
-  abort = nothing;
   /** It waits for what it has asked for. */
   loading = false;
-  readonly events: Emitter<EngineEvents>;
-  private position = 0;
-  private bufferedMs = 0;
-  private updatedAt = 0;
-  private stopped = false;
 
-  constructor(
-    readonly id: string,
-    private readonly network: Network,
-    broadcast: Broadcast,
-    signer: Signer,
-    deps: Partial<EngineDeps> = {},
-  ) {
+  constructor(id: string, network: Network, broadcast: Broadcast, signer: Signer, deps: Partial<EngineDeps> = {}) {
+    super(id, network, signer, deps);
     this.playing = broadcast;
-    const of = viewerEngine(id, network.world, signer, { loadSeldom: async () => seldom, ...deps });
-    this.engine = of.engine;
-    this.line = of.line;
-    this.events = of.events;
-    this.events.on('unlink', (u) => this.unlinked.push(u));
-  }
-
-  addLink(link: PeerLink): void {
-    this.engine.addLink(link);
   }
 
   play(): void {
@@ -61,27 +28,12 @@ export class PartViewer {
     const { startMs, durationMs } = this.playing.part(latest);
     this.position = startMs + durationMs - behindMs;
     this.bufferedMs = this.position;
-    this.updatedAt = this.network.world.now();
+    this.update();
     this.next(latest - behindMs / durationMs + 1);
   }
 
-  stop(): void {
-    this.stopped = true;
-    this.engine.stop();
-  }
-
-  private update(): void {
-    const now = this.network.world.now();
-    if (this.results.length) {
-      this.position += now - this.updatedAt;
-      const over = this.position - this.bufferedMs;
-      if (over > 0.5) {
-        this.stalls++;
-        this.stallMs += over;
-      }
-      this.position = Math.min(this.position, this.bufferedMs);
-    }
-    this.updatedAt = now;
+  protected plays(): boolean {
+    return this.results.length > 0;
   }
 
   private next(n: number): void {
@@ -100,10 +52,7 @@ export class PartViewer {
         rendition: playing.rendition,
         bitrate: Math.round((playing.partBytes * 8_000) / playing.partMs),
         adaptive: this.adaptive,
-        deadlineMs: () => {
-          this.update();
-          return this.results.length ? Math.max(0, part.startMs - this.position) : 0;
-        },
+        deadlineMs: () => this.untilMs(part.startMs),
         upcoming: [],
         track: 'main',
         live: true,
@@ -130,11 +79,5 @@ export class PartViewer {
       },
       (error) => this.errors.push(error),
     );
-  }
-
-  bytes(from = 0): Record<'origin' | 'seed' | 'peer', number> {
-    const sum = { origin: 0, seed: 0, peer: 0 };
-    for (const r of this.results.slice(from)) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += r.bytes[k];
-    return sum;
   }
 }
