@@ -1,49 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { FakeMedia, FakePlayback, settle, TestClock } from '../../hlsjs/src/testing.ts';
-import { type Asked, createPlugin, timing } from './loader.ts';
-import type { RequestContext, ShakaRequest } from './shaka.ts';
-import { newEngine, newPlayer, newStream, shaka, startOrigin } from './testing.ts';
-
-const { NetworkingEngine } = shaka.net;
-const { SEGMENT } = NetworkingEngine.RequestType;
-const { APPLICATION } = NetworkingEngine.PluginPriority;
-
-const none = { maxAttempts: 1, timeout: 0, connectionTimeout: 0, stallTimeout: 0 };
-
-/** Shaka's own networking with the plug-in in it, as `attachShaka` puts it there. */
-async function setUp(retry: object = {}) {
-  const clock = new TestClock();
-  const player = newPlayer();
-  const origin = await startOrigin();
-  const playback = new FakePlayback();
-  const caught = vi.fn();
-  const asks = new WeakMap<ShakaRequest, Asked>();
-  NetworkingEngine.registerScheme(
-    'http',
-    createPlugin(shaka, clock, (r) => asks.get(r)),
-    APPLICATION,
-    false,
-  );
-  const { engine, samples } = newEngine(player);
-  const { stream, segments } = newStream(origin.url('/'), 40);
-  const load = (
-    context: Partial<RequestContext> = {},
-    more: Partial<ShakaRequest> = {},
-    uri = origin.url('/5.ts?CMCD=x'),
-  ) => {
-    const request = Object.assign(
-      NetworkingEngine.makeRequest([uri], { ...NetworkingEngine.defaultRetryParameters(), ...none, ...retry }),
-      more,
-    );
-    const own = { stream, segment: segments[5]!, ...context };
-    asks.set(request, { player, context: own, playback: () => playback, moved: () => {}, caught });
-    return engine.request(SEGMENT, request);
-  };
-  const asked = () => vi.waitFor(() => expect(playback.request).toBeDefined());
-  return { clock, player, origin, playback, caught, engine, samples, stream, segments, load, asked };
-}
-
-const bytes = (origin: number, peer: number) => ({ origin, seed: 0, peer });
+import { FakeMedia, settle } from '../../hlsjs/src/testing.ts';
+import { timing } from './loader.ts';
+import { bytes, newStream, loading as setUp } from './testing.ts';
 
 describe('the plug-in', () => {
   test('asks by name, range, position and rendition', async () => {
@@ -132,70 +90,6 @@ describe('the plug-in', () => {
     playback.fromOrigin();
     expect((await promise).data.byteLength).toBe(1_000);
     expect(streamDataCallback).not.toHaveBeenCalled();
-  });
-
-  test('gives Shaka the bytes of a live segment as the origin sends it, and at the end those that peers have sent', async () => {
-    const { player, load, asked, playback, origin } = await setUp();
-    player.live = true;
-    const taken: number[] = [];
-    const streamDataCallback = async (some: Uint8Array) => void taken.push(...some);
-    const whole = origin.hold();
-    const { promise } = load({}, { streamDataCallback });
-    await asked();
-    playback.fromOrigin();
-    (await whole.next).answer.write(Buffer.of(1, 2, 3));
-    await vi.waitFor(() => expect(taken).toEqual([1, 2, 3]));
-    // A part is of the middle.
-    const part = origin.hold();
-    const fetched = playback.request!.origin(new AbortController().signal, () => {}, { first: 4, last: 4 });
-    (await part.next).answer.writeHead(206).end(Buffer.of(5));
-    await fetched;
-    playback.resolve({ data: Uint8Array.of(1, 2, 3, 4, 5).buffer, source: 'peer', bytes: bytes(1, 4) });
-    expect((await promise).data.byteLength).toBe(5);
-    expect(taken).toEqual([1, 2, 3, 4, 5]);
-  });
-
-  test('gives Shaka chunks of peers, and goes on with what the origin sends, of which the core hears', async () => {
-    const { player, load, asked, playback, origin } = await setUp();
-    player.live = true;
-    const taken: number[] = [];
-    const streamDataCallback = async (some: Uint8Array) => void taken.push(...some);
-    const whole = origin.hold();
-    const { promise } = load({}, { streamDataCallback });
-    await asked();
-    const { growing } = playback.request!;
-    growing!.give(Uint8Array.of(1, 2), 0);
-    growing!.give(Uint8Array.of(3), 2);
-    await vi.waitFor(() => expect(taken).toEqual([1, 2, 3]));
-    const heard: number[] = [];
-    growing!.heard = (some) => void heard.push(...some);
-    playback.fromOrigin();
-    (await whole.next).answer.write(Buffer.of(1, 2, 3, 4));
-    await vi.waitFor(() => expect(taken).toEqual([1, 2, 3, 4]));
-    expect(heard).toEqual([1, 2, 3, 4]);
-    growing!.give(Uint8Array.of(4, 5), 3);
-    playback.resolve({ data: Uint8Array.of(1, 2, 3, 4, 5).buffer, source: 'peer', bytes: bytes(1, 4) });
-    await promise;
-    expect(taken).toEqual([1, 2, 3, 4, 5]);
-  });
-
-  test('what peers have sent behind what the origin sends comes behind it', async () => {
-    const { player, load, asked, playback, origin } = await setUp();
-    player.live = true;
-    const taken: number[] = [];
-    const streamDataCallback = async (some: Uint8Array) => void taken.push(...some);
-    const whole = origin.hold();
-    const { promise } = load({}, { streamDataCallback });
-    await asked();
-    const { growing } = playback.request!;
-    // As chunkload's advance(): the origin has sent the chunk that was waited for, and the next one is here.
-    growing!.heard = () => growing!.give(Uint8Array.of(3, 4), 2);
-    playback.fromOrigin();
-    (await whole.next).answer.write(Buffer.of(1, 2));
-    await vi.waitFor(() => expect(taken.length).toBeGreaterThan(1));
-    playback.resolve({ data: Uint8Array.of(1, 2, 3, 4).buffer, source: 'peer', bytes: bytes(1, 4) });
-    await promise;
-    expect(taken).toEqual([1, 2, 3, 4]);
   });
 
   test('a part of a segment that is still being made cannot wait', async () => {

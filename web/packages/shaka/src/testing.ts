@@ -2,8 +2,18 @@
 
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
-import { onTestFinished } from 'vitest';
-import type { PlayerLike, SegmentReference, ShakaLike, ShakaRequest, ShakaResponse, ShakaStream } from './shaka.ts';
+import { expect, onTestFinished, vi } from 'vitest';
+import { FakePlayback, TestClock } from '../../hlsjs/src/testing.ts';
+import { type Asked, createPlugin } from './loader.ts';
+import type {
+  PlayerLike,
+  RequestContext,
+  SegmentReference,
+  ShakaLike,
+  ShakaRequest,
+  ShakaResponse,
+  ShakaStream,
+} from './shaka.ts';
 
 interface Pending {
   promise: Promise<ShakaResponse>;
@@ -182,3 +192,43 @@ export function newStream(
   };
   return { stream: { id: 7, type: 'video', segmentIndex }, segments };
 }
+
+/** Shaka's own networking with the plug-in in it, as `attachShaka` puts it there. */
+export async function loading(retry: object = {}) {
+  const { NetworkingEngine } = shaka.net;
+  const { SEGMENT } = NetworkingEngine.RequestType;
+  const { APPLICATION } = NetworkingEngine.PluginPriority;
+  const none = { maxAttempts: 1, timeout: 0, connectionTimeout: 0, stallTimeout: 0 };
+  const clock = new TestClock();
+  const player = newPlayer();
+  const origin = await startOrigin();
+  const playback = new FakePlayback();
+  const caught = vi.fn();
+  const asks = new WeakMap<ShakaRequest, Asked>();
+  NetworkingEngine.registerScheme(
+    'http',
+    createPlugin(shaka, clock, (r) => asks.get(r)),
+    APPLICATION,
+    false,
+  );
+  const { engine, samples } = newEngine(player);
+  const { stream, segments } = newStream(origin.url('/'), 40);
+  const load = (
+    context: Partial<RequestContext> = {},
+    more: Partial<ShakaRequest> = {},
+    uri = origin.url('/5.ts?CMCD=x'),
+  ) => {
+    const request = Object.assign(
+      NetworkingEngine.makeRequest([uri], { ...NetworkingEngine.defaultRetryParameters(), ...none, ...retry }),
+      more,
+    );
+    const own = { stream, segment: segments[5]!, ...context };
+    asks.set(request, { player, context: own, playback: () => playback, moved: () => {}, caught });
+    return engine.request(SEGMENT, request);
+  };
+  const asked = () => vi.waitFor(() => expect(playback.request).toBeDefined());
+  return { clock, player, origin, playback, caught, engine, samples, stream, segments, load, asked };
+}
+
+/** Of a segment, by where they came from. */
+export const bytes = (origin: number, peer: number) => ({ origin, seed: 0, peer });

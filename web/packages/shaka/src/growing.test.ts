@@ -1,0 +1,61 @@
+import { expect, test, vi } from 'vitest';
+import { bytes, loading } from './testing.ts';
+
+/** A live segment that Shaka asks for, and what it has appended of it. The origin's answer is the test's. */
+async function setUp() {
+  const { player, load, asked, playback, origin } = await loading();
+  player.live = true;
+  const taken: number[] = [];
+  const whole = origin.hold();
+  const { promise } = load({}, { streamDataCallback: async (some) => void taken.push(...some) });
+  await asked();
+  const { request } = playback;
+  const sends = async (...some: number[]) => {
+    playback.fromOrigin();
+    (await whole.next).answer.write(Buffer.from(some));
+  };
+  const ends = (...all: number[]) => {
+    playback.resolve({ data: Uint8Array.from(all).buffer, source: 'peer', bytes: bytes(1, all.length - 1) });
+    return promise;
+  };
+  const took = (...some: number[]) => vi.waitFor(() => expect(taken).toEqual(some));
+  return { request: request!, growing: request!.growing!, origin, taken, sends, ends, took };
+}
+
+test('Shaka gets the bytes as the origin sends them, and at the end those that peers have sent', async () => {
+  const { request, origin, taken, sends, ends, took } = await setUp();
+  await sends(1, 2, 3);
+  await took(1, 2, 3);
+  // A part is of the middle.
+  const part = origin.hold();
+  const fetched = request.origin(new AbortController().signal, () => {}, { first: 4, last: 4 });
+  (await part.next).answer.writeHead(206).end(Buffer.of(5));
+  await fetched;
+  expect((await ends(1, 2, 3, 4, 5)).data.byteLength).toBe(5);
+  expect(taken).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('Shaka gets chunks of peers, and goes on with what the origin sends, of which the core hears', async () => {
+  const { growing, taken, sends, ends, took } = await setUp();
+  growing.give(Uint8Array.of(1, 2), 0);
+  growing.give(Uint8Array.of(3), 2);
+  await took(1, 2, 3);
+  const heard: number[] = [];
+  growing.heard = (some) => void heard.push(...some);
+  await sends(1, 2, 3, 4);
+  await took(1, 2, 3, 4);
+  expect(heard).toEqual([1, 2, 3, 4]);
+  growing.give(Uint8Array.of(4, 5), 3);
+  await ends(1, 2, 3, 4, 5);
+  expect(taken).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('what peers have sent behind what the origin sends comes behind it', async () => {
+  const { growing, taken, sends, ends } = await setUp();
+  // As the core does: the origin has sent the chunk that was waited for, and the next one is here.
+  growing.heard = () => growing.give(Uint8Array.of(3, 4), 2);
+  await sends(1, 2);
+  await vi.waitFor(() => expect(taken.length).toBeGreaterThan(1));
+  await ends(1, 2, 3, 4);
+  expect(taken).toEqual([1, 2, 3, 4]);
+});
