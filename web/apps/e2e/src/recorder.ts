@@ -10,6 +10,7 @@ export interface Given {
 
 interface RecorderWindow {
   __given?: Promise<Given>[];
+  __note(path: string, data: BufferSource): void;
   __received: RecorderStage['received'];
   // biome-ignore lint/suspicious/noExplicitAny: the page's Video.js
   videojs?: any;
@@ -24,22 +25,30 @@ interface RecorderStage {
   received(response: { url: string; range?: string; data: ArrayBuffer }): void;
 }
 
+/** Runs in the page, before what notes there: keeps the digests of what a player was given. */
+function takeNotes(): void {
+  const page = window as unknown as RecorderWindow;
+  const all: Promise<Given>[] = [];
+  page.__given = all;
+  const hex = (buffer: ArrayBuffer) =>
+    Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  page.__note = (path, data) => {
+    all.push(crypto.subtle.digest('SHA-256', data).then((d) => ({ path, digest: hex(d) })));
+  };
+}
+
 /**
  * Runs in the page: has every player of hls.js tell what it is given. It looks for the class again and again, since an accessor of
  * `window` would be in the library's way.
  */
 function watchPlayers(): void {
   const page = window as unknown as RecorderWindow;
-  const all: Promise<Given>[] = [];
-  page.__given = all;
-  const hex = (buffer: ArrayBuffer) =>
-    Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, '0')).join('');
   const stage: RecorderStage = {
     error() {},
     received({ url, range, data }) {
       if (range) return;
       const path = new URL(url, location.href).pathname;
-      all.push(crypto.subtle.digest('SHA-256', data.slice(0)).then((d) => ({ path, digest: hex(d) })));
+      page.__note(path, data.slice(0));
     },
   };
   page.__received = stage.received;
@@ -62,7 +71,7 @@ function watchPlayers(): void {
 const recordHls = readFileSync(join(import.meta.dirname, 'conformance/record-hls.js'), 'utf8');
 
 /** What is to run in a page before any of its scripts. */
-export const recordGiven = `${recordHls}\n(${watchPlayers})();`;
+export const recordGiven = `${recordHls}\n(${takeNotes})();\n(${watchPlayers})();`;
 
 /** Has a page's player of Video.js tell from now on what it is given, as `recordGiven` has those of hls.js. */
 export function recordVideojs(viewer: Viewer): Promise<void> {
@@ -80,8 +89,6 @@ export function recordVideojs(viewer: Viewer): Promise<void> {
 /** Runs in the page: has what is appended noted by chunks, each up to the end of an `mdat`. Initialization segments are left out. */
 function watchAppends(): void {
   const page = window as unknown as RecorderWindow;
-  const all: Promise<Given>[] = [];
-  page.__given = all;
   const left = new WeakMap<SourceBuffer, Uint8Array>();
   const join = (a: Uint8Array, b: Uint8Array) => {
     const joined = new Uint8Array(a.length + b.length);
@@ -89,8 +96,6 @@ function watchAppends(): void {
     joined.set(b, a.length);
     return joined;
   };
-  const hex = (buffer: ArrayBuffer) =>
-    Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, '0')).join('');
   /** Notes what is complete of some bytes, and returns the rest. */
   const note = (bytes: Uint8Array): Uint8Array => {
     const view = new DataView(bytes.buffer);
@@ -100,8 +105,7 @@ function watchAppends(): void {
       const type = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
       if (end > bytes.length || end <= at) break;
       if (type === 'mdat') {
-        const digest = crypto.subtle.digest('SHA-256', bytes.slice(from, end));
-        all.push(digest.then((d) => ({ path: '', digest: hex(d) })));
+        page.__note('', bytes.slice(from, end));
       }
       if (type === 'mdat' || type === 'moov') from = end;
       at = end;
@@ -120,7 +124,7 @@ function watchAppends(): void {
 }
 
 /** What is to run in a page that appends chunks of CMAF, before any of its scripts. */
-export const recordAppends = `(${watchAppends})();`;
+export const recordAppends = `(${takeNotes})();\n(${watchAppends})();`;
 
 /** What the page's player was given so far. */
 export function given(viewer: Viewer): Promise<Given[]> {
