@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"cmp"
 	"math"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ type line struct {
 	origin Origin
 	took   func(n int) // bytes came; on the loop
 	capacity
+	last     float64       // rate of the last transfer, bits/s: those of a stream may all be too short for a sample
 	answer   time.Duration // until the first byte
 	received int64         // bytes from peers
 	wholes   bool          // the origin was asked for a part and did not send it
@@ -45,7 +47,7 @@ func (l *line) byPeers(bytes int64, took time.Duration) {
 
 // timeUs is what the origin takes to answer and to send so many bytes; -1 unknown.
 func (l *line) timeUs(bytes float64) int64 {
-	bps := l.estimate()
+	bps := cmp.Or(l.estimate(), l.last)
 	if bps == 0 || bytes == 0 {
 		return -1
 	}
@@ -100,6 +102,7 @@ func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func
 				if part { // too short for a measurement, but a bound
 					others += int64(len(got.Data)) / 8
 				}
+				l.last = float64(len(got.Data)) * 8 / max(got.Transfer, time.Millisecond).Seconds()
 				l.sample(int64(len(got.Data)), got.Transfer, others, now)
 			}
 			done(got, err)

@@ -40,3 +40,29 @@ func TestAFetchThatIsGivenUpIsABound(t *testing.T) {
 		t.Errorf("%.0f after much less", l.estimate())
 	}
 }
+
+// TestShortSegmentsTellWhatTheOriginTakes: they are no sample, but the next one takes as long.
+func TestShortSegmentsTellWhatTheOriginTakes(t *testing.T) {
+	w := newWorld()
+	l := newLine(w, answering{Fetched{Data: make([]byte, 20_000), Transfer: 160 * time.Millisecond}})
+	if l.timeUs(20_000) != -1 {
+		t.Errorf("%d µs of a line that was not used", l.timeUs(20_000))
+	}
+	l.fetch(Fetch{}, false, func(Fetched, error) {})
+	w.run(time.Millisecond)
+	if us := l.timeUs(20_000); l.estimate() != 0 || us != l.answer.Microseconds()+160_000 {
+		t.Errorf("%d µs for as much again, by an estimate of %.0f", us, l.estimate())
+	}
+	l.sample(500_000, time.Second, 0, w.Now())
+	if us := l.timeUs(20_000); us != l.answer.Microseconds()+40_000 {
+		t.Errorf("%d µs, and there is a sample", us)
+	}
+}
+
+// answering is an origin that answers at once, and says how long that took.
+type answering struct{ got Fetched }
+
+func (o answering) Get(_ Fetch, _ func(int64), done func(Fetched, error)) (cancel func()) {
+	done(o.got, nil)
+	return func() {}
+}

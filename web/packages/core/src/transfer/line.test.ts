@@ -51,6 +51,27 @@ describe('a line', () => {
     expect(watched.line.sampledAt()).toBe(watched.clock.now());
   });
 
+  it('has no sample of a short segment, but the time that as much again takes', async () => {
+    const { line, done, clock } = fetching();
+    expect(line.timeUs(20_000)).toBe(-1);
+    await clock.advance(260);
+    await done(20_000, 160);
+    expect(line.estimate()).toBeUndefined();
+    expect(line.timeUs(20_000)).toBe(260_000);
+    line.bypassed(500_000, 1_000);
+    expect(line.timeUs(20_000)).toBe(140_000);
+  });
+
+  it('knows no time by what came at once', async () => {
+    const { line, done } = fetching();
+    await done(20_000, 0);
+    expect(line.timeUs(20_000)).toBeGreaterThan(0);
+    const seen = fetching();
+    seen.progress(20_000);
+    await seen.done(20_000);
+    expect(seen.line.timeUs(20_000)).toBe(-1);
+  });
+
   it('goes by what peers bring while the origin fails, and only then', async () => {
     const clock = new FakeClock();
     const line = createLine(clock);

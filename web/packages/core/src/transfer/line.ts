@@ -32,8 +32,10 @@ const originRestMs = 30_000;
 
 export const createLine = (clock: Clock): Line => {
   const { sample, estimate, told, sampledAt } = createCapacity();
-  let answerMs = 100;
+  /** Rate of the last transfer, bits/s: those of a stream may all be too short for a sample. */
+  let last = 0;
   let received = 0;
+  let answerMs = 100;
   const answered = (ms: number) => {
     answerMs = (3 * answerMs + ms) / 4;
   };
@@ -52,7 +54,7 @@ export const createLine = (clock: Clock): Line => {
     told,
     sampledAt,
     timeUs(bytes) {
-      const bps = estimate();
+      const bps = estimate() || last;
       return bps && bytes ? Math.ceil(answerMs * 1000 + (bytes * 8_000_000) / bps) : -1;
     },
     async fetch({ origin }, signal, onProgress, part) {
@@ -97,9 +99,11 @@ export const createLine = (clock: Clock): Line => {
         firstLoaded = 0;
       }
       const ms = transferMs ?? now - (firstMs || startedMs);
+      const bytes = data.byteLength - firstLoaded;
       // A part is too short for a measurement, but a bound.
-      const others = received - before + (part ? data.byteLength / 8 : 0);
-      return { ...result, crowded: sample(data.byteLength - firstLoaded, ms, others, now) };
+      const others = received - before + (part ? bytes / 8 : 0);
+      last = (bytes * 8000) / ms; // none of nothing at once
+      return { ...result, crowded: sample(bytes, ms, others, now) };
     },
   };
   return line;
