@@ -17,7 +17,7 @@ import (
 const (
 	firstLoad    = 8 * time.Second  // how long a certificate request waits for the playlists
 	reloadVOD    = 10 * time.Second // least time between reloads of a playlist with an end
-	reloadLive   = time.Second      // least time between reloads of a live one
+	reloadLive   = time.Second      // of a live one; for a segment that is not listed half of its target, if that is less
 	retryAfter   = 2 * time.Second  // a playlist that could not be had
 	retryAtMost  = 30 * time.Second
 	fetchTimeout = 30 * time.Second

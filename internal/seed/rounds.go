@@ -160,11 +160,9 @@ func (r *rounds) pace() (wait, least time.Duration) {
 	defer r.mu.Unlock()
 	least = reloadVOD
 	for _, one := range r.lists {
-		if one.failed == nil && one.target > 0 {
-			least = reloadLive
-			if wait == 0 || one.target < wait {
-				wait = one.target
-			}
+		if one.failed == nil && one.target > 0 && (wait == 0 || one.target < wait) {
+			wait = one.target
+			least = min(reloadLive, wait/2) // RFC 8216, 6.3.4
 		}
 	}
 	return wait, least

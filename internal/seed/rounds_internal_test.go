@@ -296,3 +296,14 @@ func TestAllRenditionsOfASlowOriginAreFollowed(t *testing.T) {
 		}
 	})
 }
+
+// TestAPlaylistIsReloadedForWhatItDoesNotListBeforeThatIsDue: half of its target after the last time, a second at most (RFC 8216, 6.3.4).
+func TestAPlaylistIsReloadedForWhatItDoesNotListBeforeThatIsDue(t *testing.T) {
+	for target, want := range map[time.Duration]time.Duration{0: reloadVOD, time.Second: time.Second / 2, 2 * time.Second: time.Second, 6 * time.Second: time.Second} {
+		r := newRounds("/live.m3u8")
+		r.came(r.lists[0], target, nil, nil)
+		if wait, least := r.pace(); wait != target || least != want {
+			t.Errorf("with a target of %v: again in %v, for what is not listed in %v", target, wait, least)
+		}
+	}
+}

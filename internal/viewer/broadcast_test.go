@@ -130,7 +130,7 @@ func (b *broadcast) list(r int) []byte {
 var dates = regexp.MustCompile("#EXT-X-PROGRAM-DATE-TIME:.*\n")
 
 // seedKnows is when the seed's copy of the playlist names a segment. The seed loads the playlist as often as it changes. It also loads it when
-// a viewer asks for a segment that the copy does not name, a second after the last load at the soonest (internal/seed).
+// a viewer asks for a segment that the copy does not name, half of a segment after the last load at the soonest, or a second (internal/seed).
 func (b *broadcast) seedKnows(path string) time.Time {
 	var r, seq int
 	if n, _ := fmt.Sscanf(path, "/media/film/%d/seg-%d.ts", &r, &seq); n != 2 {
@@ -146,7 +146,7 @@ func (b *broadcast) seedKnows(path string) time.Time {
 	if !b.published(seq).After(b.seedAt) {
 		return b.w.now
 	}
-	b.seedAt = later(b.w.now, b.seedAt.Add(time.Second))
+	b.seedAt = later(b.w.now, b.seedAt.Add(min(time.Second, b.duration/2)))
 	return b.seedAt.Add(oneWay)
 }
 
