@@ -14,6 +14,7 @@ var (
 	firstTrace  = flag.Uint64("trace", 1, "the first trace of a live audience")
 	mostTraces  = flag.Uint64("traces", 6, "how many traces of a live audience")
 	liveViewers = flag.Int("viewers", 12, "how many viewers a live audience has")
+	liveAudio   = flag.Int("audio", 0, "bytes a second of a sound that is apart in a live audience")
 	liveSegment = flag.Duration("segment", 2*time.Second, "length of the segments of a live audience")
 )
 
@@ -114,7 +115,7 @@ func (a *account) add(o account) {
 // stream that is signed as `leeway up` signs it.
 func benched() crowd {
 	const watch = 75 * time.Second
-	return crowd{viewers: *liveViewers, segment: *liveSegment, window: 15, length: watch, within: 30 * time.Second, watch: watch, signed: true}
+	return crowd{viewers: *liveViewers, segment: *liveSegment, window: 15, length: watch, within: 30 * time.Second, watch: watch, signed: true, audio: *liveAudio}
 }
 
 // spread is the mean of some values, and its standard error.

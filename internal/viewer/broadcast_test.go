@@ -161,6 +161,7 @@ type crowd struct {
 	alone          bool
 	signed         bool          // a packager signs the stream
 	thin           float64       // so many times fewer bytes are played; 0: as many as there are
+	audio          int           // bytes a second of a sound that is apart; 0: it is with the pictures
 	lines          []homes       // nil: homeLines
 	far            time.Duration // from the seed to the core
 }
@@ -176,7 +177,14 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 	per := c.segment.Seconds() / 2 / max(1, c.thin)
 	sizes := []int{int(121_431 * per), int(253_067 * per), int(469_340 * per)}
 	s := newScene(t, func(w *world) *film {
-		return newBroadcast(w, c.segment, c.window, c.window+int((c.length+c.within)/c.segment)+60, shape, sizes...)
+		if c.audio > 0 {
+			sizes = append(sizes, int(float64(c.audio)*c.segment.Seconds()))
+		}
+		f := newBroadcast(w, c.segment, c.window, c.window+int((c.length+c.within)/c.segment)+60, shape, sizes...)
+		if c.audio > 0 {
+			f.apart()
+		}
+		return f
 	})
 	s.film.node.delay, s.seed.node.delay = 0, c.far
 	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6

@@ -67,6 +67,16 @@ func newVaried(w *world, n int, duration time.Duration, pattern []float64, sizes
 	return f
 }
 
+// apart makes a sound that is apart of the last rendition.
+func (f *film) apart() {
+	master := string(f.files["/media/film/master.m3u8"])
+	at := strings.LastIndex(master, "#EXT-X-STREAM-INF")
+	sound := master[at:]
+	sound = sound[strings.Index(sound, "\n")+1:]
+	master = strings.ReplaceAll(master[:at], "RESOLUTION", "AUDIO=\"a\",RESOLUTION")
+	f.files["/media/film/master.m3u8"] = []byte(master + "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",NAME=\"x\",URI=\"" + strings.TrimSpace(sound) + "\"\n")
+}
+
 // path of a URL.
 func path(url string) string { return strings.TrimPrefix(url, "http://film.test") }
 
