@@ -339,11 +339,14 @@ func StripeOf(turn, piece, pieces, stripes int) int {
 	return (turn + piece*stripes/pieces) % stripes
 }
 
+// patience is how long peers are waited for beside a short part, µs: a piece takes as long by a few hops, however short its part is.
+const patience = 400_000
+
 // Due is when the origin is asked for what is missing of a part that the player asks for. Since is when the player asked or, if that
 // was later, when a peer's last piece of the part came; origin is how long the origin takes for what is missing; part is how long a
 // part plays. All are µs.
 func Due(since, deadline, origin, part int64) int64 {
-	return min(since+part/2, deadline-origin*3/2-part/8)
+	return min(since+max(part/2, patience), deadline-origin*3/2-part/8)
 }
 
 // Parents are the peers that push to the node, each once.

@@ -40,7 +40,7 @@ func TestTheOriginIsAskedWhenPeersAreDue(t *testing.T) {
 			t.Errorf("piece %d: awaited %v, fetched %v", i, awaited[i], fetched[i])
 		}
 	}
-	due := r.player.asked.at + partTime/2
+	due := r.player.asked.at + 400_000 // mesh.Due
 	if next := r.Next(due - 1); next != due {
 		t.Errorf("looked at %d, due at %d", next, due)
 	}

@@ -79,7 +79,7 @@ func (f *feed) stripe(p *part, piece int) int {
 
 // sourcing says whether certificates come without a parent: of the packager with the playlist, or of a seed that sends them.
 func (f *feed) sourcing() {
-	f.mesh.CanSource(f.node.sim.o.Trouble.Packaged || f.node.seedID() != nil && f.node.sim.w.now-f.heard < 4*partTime)
+	f.mesh.CanSource(f.node.sim.o.Trouble.Packaged || f.node.seedID() != nil && f.node.sim.w.now-f.heard < 4*f.node.sim.o.Part)
 }
 
 func (n *node) seedID() *mesh.ID {
@@ -266,7 +266,7 @@ func (f *feed) push(to mesh.ID, p *part, i int) {
 	r, part, wrong, at := f.rendition, p.n, n.temper == pollutes, n.sim.w.now
 	left := func() {
 		if n.sim.o.Children == ByWaits {
-			f.mesh.Waited(n.sim.w.now, to, f.stripe(p, i), n.sim.w.now-at, partTime)
+			f.mesh.Waited(n.sim.w.now, to, f.stripe(p, i), n.sim.w.now-at, n.sim.o.Part)
 		}
 	}
 	l.data.send(message{size: pieceBytes(p.size, i), part: p.n, left: left, arrived: func() {

@@ -39,9 +39,10 @@ func (p *player) reload(part int) {
 		}
 		if !p.joined {
 			p.joined = true
-			at := max(0, edge*partTime-holdBack)
+			part := int(p.s.part)
+			at := max(0, (edge-holdBack)*part)
 			p.pos = float64(at)
-			p.first = at / partTime / p.s.perSegment * p.s.perSegment
+			p.first = at / part / p.s.perSegment * p.s.perSegment
 			p.next = p.first
 		}
 		p.edge = max(p.edge, edge)
@@ -60,13 +61,13 @@ func (p *player) more() {
 // deadline is when the playhead gets to a part.
 func (p *player) deadline(part int) int64 {
 	p.advance()
-	return p.w.now + max(0, int64(float64(part*partTime)-p.pos))
+	return p.w.now + max(0, int64(float64(part)*float64(p.s.part)-p.pos))
 }
 
 func (p *player) advance() {
 	if p.playing {
 		to := p.pos + float64(p.w.now-p.since)
-		if end := float64(p.next * partTime); to > end {
+		if end := float64(p.next) * float64(p.s.part); to > end {
 			p.playing = false
 			p.stalls++
 			p.stalledAt = p.since + int64(end-p.pos)
@@ -88,7 +89,7 @@ func (p *player) loaded() {
 	p.advance()
 	p.asking = false
 	p.next++
-	if !p.playing && float64(p.next*partTime) > p.pos {
+	if !p.playing && float64(p.next)*float64(p.s.part) > p.pos {
 		if p.begun {
 			p.stalled += p.w.now - p.stalledAt
 		} else {

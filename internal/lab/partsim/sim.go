@@ -35,13 +35,14 @@ type Options struct {
 	Way      Way
 	Viewers  int
 	Segment  int     // parts of a segment
+	Part     int64   // how long one plays, µs
 	Stripes  int     // trees
 	ByPart   bool    // a stripe is every k-th part; else the pieces of each part are divided
 	Share    float64 // of its uplink that a viewer gives to children
 	Seeds    int     // children that the seed takes in a stripe; 0: there is no seed
 	Children Children
 	Heedless bool  // peers push while the buffer is short
-	Grace    int64 // µs, the part's duration in mesh.Due
+	Grace    int64 // how long peers are waited for beside the buffer, µs; 0: as by mesh.Due
 	Trace    uint64
 	Trouble  Trouble
 	Lines    []Home
@@ -119,7 +120,7 @@ func (s *sim) config(n *node) mesh.Config {
 }
 
 func run(o Options) *sim {
-	s := &sim{o: o, w: &world{}, rand: rand.New(rand.NewPCG(o.Trace, 0x6c656577617900)), stream: stream{perSegment: o.Segment}}
+	s := &sim{o: o, w: &world{}, rand: rand.New(rand.NewPCG(o.Trace, 0x6c656577617900)), stream: stream{perSegment: o.Segment, part: o.Part}}
 	s.origin = access{up: line{rate: ample}, down: line{rate: ample}}
 	s.stream.late = o.Trouble.Late
 	if o.Seeds > 0 && o.Way != Alone {

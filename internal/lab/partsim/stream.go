@@ -2,12 +2,10 @@ package partsim
 
 const (
 	second = 1e6
-	// partTime is how long a part plays, µs.
-	partTime = 500_000
 	// pieceSize is the unit of verification and of messages, bytes.
 	pieceSize = 16 << 10
-	// holdBack is how far behind the last published part a player begins: three parts (RFC 8216bis, PART-HOLD-BACK).
-	holdBack = 3 * partTime
+	// holdBack is how far behind the last published part a player begins, in parts (RFC 8216bis, PART-HOLD-BACK).
+	holdBack = 3
 )
 
 // shape is how large the segments of a real film are, against the largest; segmentBytes is the largest of 2 s, a rendition.
@@ -19,12 +17,13 @@ var (
 // stream is a live stream in parts. The first part of a segment has a key frame and twice the bytes of another.
 type stream struct {
 	perSegment int
-	late       func(part int) int64 // how much later than it should the origin publishes it, µs; nil: not
+	part       int64                        // how long one plays, µs
+	late       func(part, time int64) int64 // how much later than it should the origin publishes the part of a time, µs; nil: not
 }
 
 func (s *stream) size(rendition, part int) int {
 	n := float64(s.perSegment)
-	whole := segmentBytes[rendition] * shape[part/s.perSegment%len(shape)] * n * partTime / 2e6
+	whole := segmentBytes[rendition] * shape[part/s.perSegment%len(shape)] * n * float64(s.part) / 2e6
 	if part%s.perSegment == 0 {
 		return int(whole * 2 / (n + 1))
 	}
@@ -33,16 +32,16 @@ func (s *stream) size(rendition, part int) int {
 
 // published is when a part is at the origin, with its place in the playlist.
 func (s *stream) published(part int) int64 {
-	at := int64(part+1) * partTime
+	at := int64(part+1) * s.part
 	if s.late != nil {
-		at += s.late(part)
+		at += s.late(int64(part), s.part)
 	}
 	return at
 }
 
 // edge is how many parts there are at a moment.
 func (s *stream) edge(now int64) int {
-	n := int(now / partTime)
+	n := int(now / s.part)
 	for n > 0 && s.published(n-1) > now {
 		n--
 	}

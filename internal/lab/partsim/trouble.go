@@ -5,7 +5,7 @@ type Trouble struct {
 	Name, About string
 	Share       float64           // that is to come from viewers
 	Arrive      func(i int) int64 // µs; nil: within half a minute
-	Late        func(part int) int64
+	Late        func(part, time int64) int64
 	Temper      func(i int) temper
 	Happens     func(s *sim) // amid the run
 	Seedless    bool
@@ -44,18 +44,18 @@ var originLate = Trouble{
 }
 
 // hanging publishes what is due in a stretch of time at its end.
-func hanging(from, to int64) func(part int) int64 {
-	return func(part int) int64 {
-		if at := int64(part+1) * partTime; at >= from && at < to {
+func hanging(from, to int64) func(part, time int64) int64 {
+	return func(part, time int64) int64 {
+		if at := (part + 1) * time; at >= from && at < to {
 			return to - at
 		}
 		return 0
 	}
 }
 
-func tenth(part int) int64 {
+func tenth(part, time int64) int64 {
 	if part%10 == 9 {
-		return partTime
+		return time
 	}
 	return 0
 }
@@ -76,7 +76,7 @@ func (s *sim) seedDies() {
 }
 
 // Chosen is the way that spec/parts.md describes.
-var Chosen = Options{Way: Push, Stripes: 4, Share: 0.3, Seeds: 2, Grace: partTime}
+var Chosen = Options{Way: Push, Stripes: 4, Share: 0.3, Seeds: 2, Part: second / 2}
 
 // Other is another way to share, or the chosen one with another value.
 type Other struct {
@@ -94,7 +94,7 @@ func Others() []Other {
 	return []Other{
 		{"chosen", "Four stripes.", Chosen},
 		{"pull", "Pieces are announced, and asked for one by one; the origin is asked after a quarter of a second.", with(func(o *Options) { o.Way, o.Stripes = Pull, 1 })},
-		{"patient-pull", "The same, with half a second.", with(func(o *Options) { o.Way, o.Stripes, o.Grace = Pull, 1, 2*partTime })},
+		{"patient-pull", "The same, with half a second.", with(func(o *Options) { o.Way, o.Stripes, o.Grace = Pull, 1, second/2 })},
 		{"one-tree", "One tree for all pieces.", with(func(o *Options) { o.Stripes = 1 })},
 		{"by-part", "Four trees; a part goes along one of them.", with(func(o *Options) { o.ByPart = true })},
 		{"two-stripes", "Two stripes.", with(func(o *Options) { o.Stripes = 2 })},
@@ -105,9 +105,9 @@ func Others() []Other {
 		{"by-waits", "Viewers take eight children, and fewer where pieces wait to leave.", with(func(o *Options) { o.Children = ByWaits })},
 		{"one-of-the-seed", "The seed takes one child in a stripe.", with(func(o *Options) { o.Seeds = 1 })},
 		{"three-of-the-seed", "The seed takes three.", with(func(o *Options) { o.Seeds = 3 })},
-		{"less-grace", "The origin is asked after an eighth of a second.", with(func(o *Options) { o.Grace = partTime / 2 })},
+		{"less-grace", "The origin is asked after an eighth of a second.", with(func(o *Options) { o.Grace = second / 8 })},
 		{"late-origin", "The chosen one, where the origin is five seconds late.", with(func(o *Options) { o.Trouble = originLate })},
 		{"late-origin-heedless", "The same, and peers push while the buffer is short, too.", with(func(o *Options) { o.Trouble, o.Heedless = originLate, true })},
-		{"more-grace", "The origin is asked after half a second.", with(func(o *Options) { o.Grace = 2 * partTime })},
+		{"more-grace", "The origin is asked after half a second.", with(func(o *Options) { o.Grace = second / 2 })},
 	}
 }

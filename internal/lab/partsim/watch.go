@@ -58,19 +58,28 @@ func (w *watch) load(n int, deadline int64) {
 	w.wait(f, p, sim.w.now, deadline)
 }
 
+// dueAt is when the origin is asked for the rest of a part that was asked for, or of which a piece came, at a moment.
+func (w *watch) dueAt(since, deadline int64, p *part) int64 {
+	o := w.node.sim.o
+	if o.Grace > 0 { // by the buffer alone
+		return min(since+o.Grace, mesh.Due(deadline, deadline, w.took(p), o.Part))
+	}
+	return mesh.Due(since, deadline, w.took(p), o.Part)
+}
+
 // wait looks for the moment at which the origin is asked for the rest, again whenever pieces have come until then.
 func (w *watch) wait(f *feed, p *part, asked, deadline int64) {
 	sim := w.node.sim
-	due := mesh.Due(max(asked, p.progress), deadline, w.took(p), sim.o.Grace)
+	due := w.dueAt(max(asked, p.progress), deadline, p)
 	sim.w.at(due, func() {
 		if w.asked != p.n || w.feed != f || w.player.gone {
 			return
 		}
-		if p.progress > asked && mesh.Due(p.progress, deadline, w.took(p), sim.o.Grace) > sim.w.now {
+		if p.progress > asked && w.dueAt(p.progress, deadline, p) > sim.w.now {
 			w.wait(f, p, asked, deadline)
 			return
 		}
-		w.due(f, p, sim.w.now-max(asked, p.progress) >= partTime/4)
+		w.due(f, p, sim.w.now-max(asked, p.progress) >= sim.o.Part/4)
 	})
 }
 
@@ -106,9 +115,9 @@ func (w *watch) spare() {
 	}
 	buffer := w.player.deadline(w.player.next) - w.node.sim.w.now
 	switch {
-	case buffer < partTime/4:
+	case buffer < w.node.sim.o.Part/4:
 		w.short = true
-	case buffer >= partTime && w.player.next == w.player.edge: // it has all that there is
+	case buffer >= w.node.sim.o.Part && w.player.next == w.player.edge: // it has all that there is
 		w.short = false
 	}
 	w.feed.hold(w.short)

@@ -60,6 +60,13 @@ func cases() []bench.Case {
 			list = append(list, one(fmt.Sprintf("%d/%ds", n, segment), "An audience on mixed lines.", share, o))
 		}
 	}
+	for _, ms := range []int64{200, 333, 1000} {
+		for _, lines := range []string{"mixed", "thin"} {
+			o := options(12, 2)
+			o.Part, o.Segment, o.Lines = ms*1000, int(2000/ms), partsim.Lines[lines]
+			list = append(list, one(fmt.Sprintf("12/2s/%dms/%s", ms, lines), "Parts of another length.", 0.55, o))
+		}
+	}
 	for _, trouble := range partsim.Troubles() {
 		for _, n := range []int{12, 30} {
 			o := options(n, 2)

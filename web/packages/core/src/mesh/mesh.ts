@@ -229,9 +229,15 @@ export class Mesh {
 export const stripeOf = (turn: number, piece: number, pieces: number, stripes: number): number =>
   (turn + Math.floor((piece * stripes) / pieces)) % stripes;
 
+/** How long peers are waited for beside a short part, µs: a piece takes as long by a few hops, however short its part is. */
+const patience = 400_000;
+
 /**
  * When the origin is asked for what is missing of a part that the player asks for. Since is when the player asked or, if that was later,
  * when a peer's last piece of the part came; origin is how long the origin takes for what is missing; part is how long a part plays.
  */
 export const dueAt = (since: number, deadline: number, origin: number, part: number): number =>
-  Math.min(since + Math.floor(part / 2), deadline - Math.floor((origin * 3) / 2) - Math.floor(part / 8));
+  Math.min(
+    since + Math.max(Math.floor(part / 2), patience),
+    deadline - Math.floor((origin * 3) / 2) - Math.floor(part / 8),
+  );

@@ -12,9 +12,9 @@ export interface BroadcastPart extends PartRef {
 }
 
 export class Broadcast {
-  readonly partMs: number = 500;
+  readonly partMs: number;
   /** Parts of a segment. */
-  readonly perSegment: number = 4;
+  readonly perSegment: number;
   /** How many segments after its timeline's beginning it began. */
   epoch = 0;
   /** URL of the playlist as a player has it after a reload, and the ID of its stream. */
@@ -40,7 +40,10 @@ export class Broadcast {
     protected readonly network: Network,
     readonly rendition = 'mid',
     readonly partBytes = 60_000,
+    partMs = 500,
   ) {
+    this.partMs = partMs;
+    this.perSegment = 2_000 / partMs;
     this.beganMs = network.world.now() - 20_000;
     const path = `/live/${rendition}/index.m3u8`;
     this.playlist = `https://video.example.com${path}?_HLS_msn=5&_HLS_part=1`;

@@ -32,10 +32,10 @@ const random = (trace: number) => {
 
 const packager = new Signer(2);
 
-const play = async (lines: Line[], trace: number, packaged: boolean) => {
+const play = async ({ lines, packaged, partMs }: Omit<(typeof scenes)[0], 'name'>, trace: number) => {
   const draw = random(trace);
   const shuffled = lines.map((line) => ({ line, at: draw() })).sort((a, b) => a.at - b.at);
-  const { viewers, viewer, run, broadcast } = setUp({ seed: !packaged });
+  const { viewers, viewer, run, broadcast } = setUp({ seed: !packaged, partMs });
   if (packaged) broadcast.packager = { signer: packager, lateMs: () => 0 };
   const began = broadcast.latest();
   for (const { line } of shuffled) {
@@ -54,16 +54,17 @@ const play = async (lines: Line[], trace: number, packaged: boolean) => {
 };
 
 const scenes = Object.entries(audiences).flatMap(([name, lines]) => [
-  { name, lines, packaged: false },
-  { name: `${name}; no seed, a packager signs`, lines, packaged: true },
+  { name, lines, packaged: false, partMs: 500 },
+  { name: `${name}; parts of 200 ms`, lines, packaged: false, partMs: 200 },
+  { name: `${name}; no seed, a packager signs`, lines, packaged: true, partMs: 500 },
 ]);
 
-for (const { name, lines, packaged } of scenes) {
+for (const { name, ...scene } of scenes) {
   bench(
     name,
     async () => {
       const runs: Awaited<ReturnType<typeof play>>[] = [];
-      for (const trace of [1, 2, 3]) runs.push(await play(lines, trace, packaged));
+      for (const trace of [1, 2, 3]) runs.push(await play(scene, trace));
       const figure = (of: keyof (typeof runs)[0]) => {
         const [low, mid, high] = runs.map((r) => r[of]).sort((a, b) => a - b) as [number, number, number];
         return `${of} ${mid.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;

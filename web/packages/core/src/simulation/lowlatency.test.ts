@@ -39,6 +39,17 @@ describe('twelve pages of a low-latency stream', () => {
     expect(wasted(viewers)).toBeLessThan(0.08);
   });
 
+  it('share parts of 200 ms as well', async () => {
+    const scene = setUp({ partMs: 200 });
+    const { viewers, run } = scene;
+    await audience(scene, 12);
+    await run(20_000);
+    fine(viewers);
+    // A few hops take longer than half of such a part: 0.3 where it was waited for no longer than that.
+    expect(share(viewers).peer).toBeGreaterThan(0.65);
+    expect(wasted(viewers)).toBeLessThan(0.08);
+  });
+
   it('take as many children as their lines carry', async () => {
     const scene = setUp();
     const { viewers, viewer, run } = scene;

@@ -99,9 +99,10 @@ export const newNetwork = () => {
 };
 
 /** A stream, a seed, and viewers that join when the test says so. */
-export const setUp = (options: { seed?: boolean; others?: Broadcast[] } = {}) => {
+export const setUp = (options: { seed?: boolean; others?: Broadcast[]; partMs?: number } = {}) => {
+  const { partMs = 500 } = options;
   const { world, network } = newNetwork();
-  const broadcast = new Broadcast(network);
+  const broadcast = new Broadcast(network, 'mid', 120 * partMs, partMs);
   const high = new Broadcast(network, 'high', 110_000);
   const seed = options.seed === false ? undefined : new PartSeed(seedId, network, signer, [broadcast, high]);
   const audience = gather(

@@ -7,8 +7,8 @@ import type { Signer } from './film.ts';
 import type { Network } from './world.ts';
 
 const nothing = () => {};
-/** A player begins so far behind the last part. */
-const behindMs = 1_500;
+/** A player begins so many parts behind the last one. */
+const behind = 3;
 
 export class PartViewer extends EdgeViewer {
   /** What it plays after the part that it waits for. */
@@ -26,10 +26,10 @@ export class PartViewer extends EdgeViewer {
   play(): void {
     const latest = this.playing.latest();
     const { startMs, durationMs } = this.playing.part(latest);
-    this.position = startMs + durationMs - behindMs;
+    this.position = startMs + durationMs - behind * durationMs;
     this.bufferedMs = this.position;
     this.update();
-    this.next(latest - behindMs / durationMs + 1);
+    this.next(latest - behind + 1);
   }
 
   protected plays(): boolean {
