@@ -21,7 +21,7 @@ func TestCountsAreThoseOfTheMembers(t *testing.T) {
 				s.Leave(id(r.IntN(20)))
 			default:
 				m := drawn(r, r.IntN(20))
-				m.Manifest, m.Joined, m.Seen = []string{"", "/a", "/b", "/c"}[r.IntN(4)], now, now
+				m.Manifest, m.Joined, m.Seen = []string{"", "/a", "/b", "/c", "/d.mpd", "/e.mpd"}[r.IntN(6)], now, now
 				s.Join(m)
 			}
 			viewers, named := 0, map[string]*support{}
@@ -55,6 +55,12 @@ func TestCountsAreThoseOfTheMembers(t *testing.T) {
 				if n.outvotes(held) {
 					t.Fatalf("seed %d: %s is chosen with %+v, and %s has %+v", seed, s.Manifest(), held, name, n)
 				}
+				if beside := named[s.Beside()]; isDASH(name) != isDASH(s.Manifest()) && (beside == nil || n.outvotes(beside)) {
+					t.Fatalf("seed %d: %q is beside with %+v, and %s has %+v", seed, s.Beside(), beside, name, n)
+				}
+			}
+			if s.Beside() != "" && (named[s.Beside()] == nil || isDASH(s.Beside()) == isDASH(s.Manifest())) {
+				t.Fatalf("seed %d: %q is beside %q", seed, s.Beside(), s.Manifest())
 			}
 		}
 	}

@@ -1,12 +1,16 @@
 package swarm
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
-// ballot is which manifests the members name, and which of them the seeds are to follow (spec/cluster.md, "Which manifest seeds
+// ballot is which manifests the members name, and which of them the seeds are to follow (spec/cluster.md, "Which manifests seeds
 // follow").
 type ballot struct {
 	named   map[string]*support
 	chosen  string // empty if no member names one
+	beside  string // of the other format; empty if no member names one
 	changes int    // times that another took the place of one that members still name
 }
 
@@ -65,29 +69,45 @@ func tally(counts map[string]int, name string, by int) {
 	}
 }
 
-// choose looks whether another manifest takes the place of the chosen one, after the support of one has changed.
+// choose looks whether other manifests take the places of the chosen one and of the one beside it, after the support of one has changed.
 func (b *ballot) choose(changed string) {
-	held, best := b.named[b.chosen], ""
-	if changed != b.chosen && held != nil {
-		if s := b.named[changed]; s != nil && s.outvotes(held) {
-			best = changed
-		}
-	} else {
-		var most *support
-		for name, s := range b.named {
-			if (held == nil || s.outvotes(held)) && (most == nil || cmp.Or(s.compare(most), cmp.Compare(best, name)) > 0) {
-				best, most = name, s
-			}
-		}
-	}
-	switch {
-	case held == nil:
-		b.chosen = best
-	case best != "":
-		b.chosen = best
+	was, format := b.chosen, isDASH(b.chosen)
+	b.chosen = b.leader(was, changed, func(string) bool { return true })
+	if was != b.chosen && b.named[was] != nil {
 		b.changes++
 	}
+	held := b.beside
+	if isDASH(b.chosen) != format { // the choice before was followed, and stays beside
+		held, changed = was, was
+	}
+	b.beside = b.leader(held, changed, func(name string) bool { return isDASH(name) != isDASH(b.chosen) })
 }
+
+// leader is the manifest that takes the place of held, among those that may, after the support of one has changed: held itself if none
+// outvotes it. Empty: none may.
+func (b *ballot) leader(held, changed string, may func(name string) bool) (best string) {
+	h := b.named[held]
+	takes := func(name string, s *support) bool { return may(name) && (h == nil || s.outvotes(h)) }
+	if changed != held { // of all others none could take the place before, and they are as they were
+		if s := b.named[changed]; s != nil && takes(changed, s) {
+			return changed
+		}
+		return held
+	}
+	var most *support
+	for name, s := range b.named {
+		if takes(name, s) && (most == nil || cmp.Or(s.compare(most), cmp.Compare(best, name)) > 0) {
+			best, most = name, s
+		}
+	}
+	if h != nil && most == nil {
+		return held
+	}
+	return best
+}
+
+// isDASH says whether a manifest is taken for an MPD: the home knows no more of it than its key.
+func isDASH(manifest string) bool { return strings.HasSuffix(strings.ToLower(manifest), ".mpd") }
 
 // compare orders by votes, then by members.
 func (s *support) compare(o *support) int {
@@ -105,6 +125,10 @@ func (s *support) outvotes(held *support) bool {
 // Manifest is the manifest that seeds are to follow: the first that was named, until another has clearly more votes, of which each
 // subnet has one. Empty if no member names one.
 func (s *Swarm) Manifest() string { return s.ballot.chosen }
+
+// Beside is the manifest that seeds are to follow beside that, of the other one of HLS and DASH: the first of them that was named,
+// until another of them has clearly more votes. Empty if no member names one.
+func (s *Swarm) Beside() string { return s.ballot.beside }
 
 // ManifestChanges counts how often another manifest took the place of one that members still name.
 func (s *Swarm) ManifestChanges() int { return s.ballot.changes }

@@ -83,3 +83,85 @@ func TestEqualManifestsDoNotAlternate(t *testing.T) {
 		t.Errorf("%d changes", n)
 	}
 }
+
+// TestTheManifestBesideIsOfTheOtherFormat: a second HLS playlist does not take the place of the MPD, whatever its votes, and one vote
+// takes no place that another has.
+func TestTheManifestBesideIsOfTheOtherFormat(t *testing.T) {
+	many := func(manifest string, from, n int) (all []Member) {
+		for i := range n {
+			all = append(all, naming(manifest, from+i, from+i))
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name         string
+		members      [][]Member
+		want, beside string
+	}{
+		{"none named one", nil, "", ""},
+		{"one", [][]Member{many("/a.m3u8", 1, 1)}, "/a.m3u8", ""},
+		{"two playlists", [][]Member{many("/a.m3u8", 1, 9), many("/b.m3u8", 20, 8)}, "/a.m3u8", ""},
+		{"two MPDs", [][]Member{many("/a.mpd", 1, 9), many("/b.MPD", 20, 8)}, "/a.mpd", ""},
+		{"one of each", [][]Member{many("/a.m3u8", 1, 1), many("/a.mpd", 2, 1)}, "/a.m3u8", "/a.mpd"},
+		{"the other way round", [][]Member{many("/a.mpd", 1, 1), many("/a.m3u8", 2, 1)}, "/a.mpd", "/a.m3u8"},
+		{"a second playlist", [][]Member{many("/a.m3u8", 1, 9), many("/a.mpd", 20, 1), many("/b.m3u8", 30, 8)}, "/a.m3u8", "/a.mpd"},
+		{"a format by no suffix is HLS", [][]Member{many("/a", 1, 9), many("/a.mpd", 20, 1), many("/b", 30, 8)}, "/a", "/a.mpd"},
+		{"one vote for another MPD", [][]Member{many("/a.m3u8", 1, 9), many("/a.mpd", 20, 5), many("/b.mpd", 30, 1)}, "/a.m3u8", "/a.mpd"},
+		{"one vote before", [][]Member{many("/a.m3u8", 1, 9), many("/b.mpd", 20, 1), many("/a.mpd", 30, 2)}, "/a.m3u8", "/a.mpd"},
+		{"about as many", [][]Member{many("/a.m3u8", 1, 9), many("/b.mpd", 20, 4), many("/a.mpd", 30, 4)}, "/a.m3u8", "/b.mpd"},
+		{"the choice before stays beside", [][]Member{many("/a.m3u8", 1, 8), many("/b.m3u8", 20, 9), many("/a.mpd", 30, 10)}, "/a.mpd", "/a.m3u8"},
+	} {
+		s := New()
+		for _, some := range c.members {
+			for _, m := range some {
+				s.Join(m)
+			}
+		}
+		if s.Manifest() != c.want || s.Beside() != c.beside {
+			t.Errorf("%s: %q beside %q, want %q beside %q", c.name, s.Beside(), s.Manifest(), c.beside, c.want)
+		}
+	}
+}
+
+// TestSybilsOfOneSubnetMoveNoManifestBeside: votes are counted as those of the choice are.
+func TestSybilsOfOneSubnetMoveNoManifestBeside(t *testing.T) {
+	s := swarmOf(naming("/right.m3u8", 1, 1), naming("/right.m3u8", 2, 2), naming("/right.mpd", 3, 3), naming("/right.mpd", 4, 4))
+	for n := 10; n < 1010; n++ {
+		s.Join(naming("/wrong.mpd", n, 9))
+	}
+	for n := 1010; n < 1030; n++ {
+		s.Join(viewer(n, func(m *Member) { m.Manifest, m.Subnet, m.Subject = "/wrong-too.mpd", fmt.Sprint(n), "one" }))
+	}
+	if s.Manifest() != "/right.m3u8" || s.Beside() != "/right.mpd" {
+		t.Errorf("seeds follow %s, and %s beside it", s.Manifest(), s.Beside())
+	}
+}
+
+// TestTheManifestBesideGoesWithItsMembers, and the choice may become the one beside.
+func TestTheManifestBesideGoesWithItsMembers(t *testing.T) {
+	s := New()
+	for n := range 8 {
+		s.Join(naming([]string{"/hls.m3u8", "/dash.mpd"}[n%2], n, n))
+	}
+	if s.Manifest() != "/hls.m3u8" || s.Beside() != "/dash.mpd" {
+		t.Fatalf("seeds follow %s, and %s beside it", s.Manifest(), s.Beside())
+	}
+	for n := 8; n < 16; n++ {
+		s.Join(naming("/dash.mpd", n, n))
+	}
+	if s.Manifest() != "/dash.mpd" || s.Beside() != "/hls.m3u8" || s.ManifestChanges() != 1 {
+		t.Errorf("after %d changes seeds follow %s, and %s beside it", s.ManifestChanges(), s.Manifest(), s.Beside())
+	}
+	for n := range 4 {
+		s.Leave(id(2 * n))
+	}
+	if s.Manifest() != "/dash.mpd" || s.Beside() != "" {
+		t.Errorf("seeds follow %s, and %q beside it", s.Manifest(), s.Beside())
+	}
+	for n := range 16 {
+		s.Leave(id(n))
+	}
+	if s.Manifest() != "" || s.Beside() != "" {
+		t.Errorf("seeds follow %q, and %q beside it", s.Manifest(), s.Beside())
+	}
+}

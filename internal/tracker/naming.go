@@ -31,7 +31,7 @@ func (h *home) owes(s *housed, now time.Time) bool {
 	case since < titleHold && (n == s.told.Viewers || min(n, s.told.Viewers) > fewViewers):
 		return false
 	}
-	return n != s.told.Viewers || h.settled(s, now) && (!s.told.Chosen || s.told.Manifest != s.Manifest())
+	return n != s.told.Viewers || h.settled(s, now) && (!s.told.Chosen || s.told.Manifest != s.Manifest() || s.told.Beside != s.Beside())
 }
 
 // due notes the title message that a swarm owes its seeds, and says whether it owes one. It forgets a swarm that is empty. Under mu.
@@ -56,7 +56,9 @@ func (h *home) due(key signal.ID, s *housed, now time.Time) (owes bool) {
 		return false
 	}
 	manifest := s.Manifest()
-	title := bus.Title{Site: s.site, Title: s.title, Manifest: manifest, Swarm: s.id, Viewers: n, Chosen: manifest != "" && h.settled(s, now)}
+	title := bus.Title{
+		Site: s.site, Title: s.title, Manifest: manifest, Swarm: s.id, Viewers: n, Beside: s.Beside(), Chosen: manifest != "" && h.settled(s, now),
+	}
 	if s.level == 0 { // of a parted swarm each home knows a part
 		credited := s.Credited()
 		title.Credited = &credited

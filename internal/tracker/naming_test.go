@@ -34,6 +34,15 @@ func newFollowing(t *testing.T) following {
 
 // chosen has the tracker's time go by, in steps of a beat, and collects the manifests that the seed is told to go over to.
 func (f following) chosen(during time.Duration) (manifests []string) {
+	f.world.t.Helper()
+	for _, title := range f.chooses(during) {
+		manifests = append(manifests, title.Manifest)
+	}
+	return manifests
+}
+
+// chooses is chosen, with all that the seed is told.
+func (f following) chooses(during time.Duration) (titles []bus.Title) {
 	t := f.world.t
 	t.Helper()
 	for range during / f.cfg.BeatEvery {
@@ -46,9 +55,9 @@ func (f following) chosen(during time.Duration) (manifests []string) {
 		switch d := receive(t, f.told); {
 		case d.Title == nil:
 		case d.Title.Swarm == last:
-			return manifests
+			return titles
 		case d.Title.Chosen:
-			manifests = append(manifests, d.Title.Manifest)
+			titles = append(titles, *d.Title)
 		}
 	}
 }
@@ -95,6 +104,46 @@ func TestAMajorityMovesTheManifest(t *testing.T) {
 			t.Errorf("an offer of a viewer that named another manifest says %+v", d.Title)
 		}
 		return
+	}
+}
+
+// TestSeedsAreToldOfBothFormats: of the HLS and of the MPD that members name, and again when the MPD is not named any more. What one
+// session names beside them moves neither.
+func TestSeedsAreToldOfBothFormats(t *testing.T) {
+	const mpd = "/media/bbb/manifest.mpd"
+	n := newFollowing(t)
+	var all []*viewer
+	for i, manifest := range []string{testManifest, mpd, testManifest, mpd, wrongManifest, "/media/bbb/wrong.mpd"} {
+		v := n.viewerFrom(fmt.Sprintf("198.51.%d.1", i), "")
+		if e := v.joins(testTitle, manifest); e != nil {
+			t.Fatalf("%+v", e)
+		}
+		all = append(all, v)
+	}
+	told := n.chooses(10 * time.Second)
+	if len(told) == 0 {
+		t.Fatal("the seed is told of no choice")
+	}
+	for _, title := range told {
+		if title.Manifest != testManifest || title.Beside != mpd {
+			t.Errorf("the seed is led to %s, and %q beside it", title.Manifest, title.Beside)
+		}
+	}
+	swarm := n.swarmID("demo", testTitle)
+	for i, v := range []*viewer{all[1], all[3], all[5]} { // at last there are as many viewers as the seed is told when the first one leaves
+		v.send(&signal.Leave{Swarm: swarm})
+		testkit.Eventually(t, "it has left", func() bool { return n.members(swarm) == len(all)-1-min(i, 1) })
+		if i > 0 {
+			if e := n.viewerFrom(fmt.Sprintf("198.51.%d.1", 100+i), "").joins(testTitle, testManifest); e != nil {
+				t.Fatalf("%+v", e)
+			}
+		}
+	}
+	if told = n.chooses(n.cfg.BeatEvery); len(told) == 0 || told[len(told)-1].Beside != "" {
+		t.Errorf("without viewers of the MPD the seed is told %+v", told)
+	}
+	if e := n.viewer("").joins(testTitle, "/media/other/manifest.mpd"); e == nil || e.Code != "bad-title" {
+		t.Errorf("an MPD that the title is not bound to: %+v", e)
 	}
 }
 

@@ -228,7 +228,9 @@ type Title struct {
 	Manifest string    `json:"manifest"` // key without a query
 	Swarm    signal.ID `json:"swarm"`
 	Viewers  int       `json:"viewers"` // with a role other than off
-	// Chosen: the home has seen which manifest most subnets name. A seed that follows another goes over to this one; not with offers.
+	// Beside is the manifest of the other one of HLS and DASH that most subnets name, a key as Manifest is; not with offers.
+	Beside string `json:"beside,omitempty"`
+	// Chosen: the home has seen which manifests most subnets name. A seed that follows others goes over to these; not with offers.
 	Chosen bool `json:"chosen,omitempty"`
 
 	Seeds []signal.ID `json:"seeds,omitempty"` // that serve the swarm, of one fleet; not with offers

@@ -202,8 +202,8 @@ func (t *Title) validate() error {
 		return errors.New("site is missing or too long")
 	case t.Title == "" || len(t.Title) > signal.MaxTitle || !utf8.ValidString(t.Title):
 		return errors.New("title is missing, too long or not UTF-8")
-	case len(t.Manifest) > signal.MaxManifest || t.Viewers < 0:
-		return errors.New("manifest is too long or viewers negative")
+	case max(len(t.Manifest), len(t.Beside)) > signal.MaxManifest || t.Viewers < 0:
+		return errors.New("a manifest is too long or viewers negative")
 	case t.Credited != nil && *t.Credited < 0:
 		return errors.New("credited is negative")
 	case len(t.Seeds) > MaxPeers || slices.ContainsFunc(t.Seeds, signal.ID.IsZero):
