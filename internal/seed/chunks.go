@@ -65,9 +65,9 @@ func (c *chunks) step() time.Duration {
 
 // next is the segment whose turn comes; false: none is known.
 func (c *chunks) next() (playlist.Growing, bool) {
-	ix := c.sharing.title.index()
+	ix := c.index()
 	if ix == nil {
-		c.want(c.sharing.payer(c.id, false))
+		c.wantAgain(c.sharing.payer(c.id, false))
 		return playlist.Growing{}, false
 	}
 	_, _, chunked := ix.lowLatency(c.id)
@@ -77,10 +77,10 @@ func (c *chunks) next() (playlist.Growing, bool) {
 	return chunked.Next(c.after)
 }
 
-// want has the MPD read again while it is followed for a viewer.
-func (c *chunks) want(v *viewerLink) {
+// wantAgain has the MPD read again if a viewer pays for it.
+func (c *chunks) wantAgain(v *viewerLink) {
 	if v != nil {
-		c.sharing.title.want(v.from)
+		c.want(v)
 	}
 }
 
@@ -88,7 +88,7 @@ func (c *chunks) want(v *viewerLink) {
 func (c *chunks) begin(next playlist.Growing) {
 	s, outcome := c.sharing, partIdle
 	payer := s.payer(c.id, false)
-	c.want(payer)
+	c.wantAgain(payer)
 	if !c.idle() {
 		if payer != nil {
 			g := newGrowing(c, next, payer)

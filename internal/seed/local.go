@@ -35,11 +35,10 @@ func (s *Service) Follow(ctx context.Context, named *bus.Title) Followed {
 		return nil
 	}
 	return func(ctx context.Context, id segment.ID) (w *Wanted, held bool) {
-		ix := t.want(party{})
-		if ix == nil {
+		if t.want(party{}) == nil {
 			return nil, false
 		}
-		return s.supply.lacks(ctx, t, ix.lookup(id))
+		return s.supply.lacks(ctx, t, t.lookup(id))
 	}
 }
 

@@ -19,11 +19,12 @@ const (
 
 // openStream is a low-latency stream that is followed, whatever its parts are.
 type openStream struct {
-	sharing *sharing
-	id      segment.ID
-	path    string // of the playlist, or the name of the representation
-	ctx     context.Context
-	cancel  context.CancelFunc
+	sharing  *sharing
+	id       segment.ID
+	manifest string // that lists it
+	path     string // of the playlist, or the name of the representation
+	ctx      context.Context
+	cancel   context.CancelFunc
 
 	payer  party         // guarded by sharing.mu: of the stream's place
 	stream *parts.Stream // guarded by sharing.mu
@@ -36,10 +37,20 @@ type question struct {
 	under standing
 }
 
-func newOpenStream(s *sharing, id segment.ID, path string, payer party) *openStream {
-	o := &openStream{sharing: s, id: id, path: path, payer: payer}
+func newOpenStream(s *sharing, id segment.ID, manifest, path string, payer party) *openStream {
+	o := &openStream{sharing: s, id: id, manifest: manifest, path: path, payer: payer}
 	o.ctx, o.cancel = context.WithCancel(s.all.tasks.ctx)
 	return o
+}
+
+// index is what the manifest lists, if it is in memory.
+func (o *openStream) index() *index { return o.sharing.title.peek(o.manifest) }
+
+// want has the manifest read again while the stream is followed for a viewer, which pays for it; nil: there is no room for it.
+func (o *openStream) want(v *viewerLink) *index {
+	t := o.sharing.title
+	t.chosen(v.from)
+	return t.wantOf(o.manifest, v.from)
 }
 
 // leave gives back the stream's place.

@@ -279,23 +279,21 @@ func (s *supply) contradicted(r request, h *held) bool {
 	if keys == nil {
 		return false
 	}
-	ix := r.title.index()
-	if ix == nil {
-		return false
-	}
-	e, path := ix.signedOf(r.ref.id)
-	if e == nil {
-		return false
-	}
 	now := s.now()
-	c := e.judged(keys, r.title.site.name, r.ref.seg.Name, now)
-	if c == nil || !s.issuer.good(c) {
+	for ix := range r.title.indexes() {
+		e, path := ix.signedOf(r.ref.id)
+		if e == nil {
+			continue
+		}
+		c := e.judged(keys, r.title.site.name, r.ref.seg.Name, now)
+		if c != nil && s.issuer.good(c) {
+			return c.Root() != h.sum || c.Length != h.cert.Length || c.ObjectLength != h.cert.ObjectLength
+		}
 		if ix.signed.outlived(path, now) {
 			ix.followSigned()
 		}
-		return false
 	}
-	return c.Root() != h.sum || c.Length != h.cert.Length || c.ObjectLength != h.cert.ObjectLength
+	return false
 }
 
 // refuseContradicted drops what a packager contradicts.

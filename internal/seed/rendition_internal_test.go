@@ -70,7 +70,7 @@ func (o *numbered) last() string {
 }
 
 func newRendition(s *sharing, id segment.ID, path string, payer party) *rendition {
-	return &rendition{openStream: newOpenStream(s, id, path, payer)}
+	return &rendition{openStream: newOpenStream(s, id, s.title.manifest, path, payer)}
 }
 
 // TestAStreamThatBeginsAnewIsFollowedAnew: its packager has started again, with lower numbers, while viewers follow it all the time.

@@ -109,10 +109,17 @@ func (s *sharing) sent(v *viewerLink) {
 func (s *sharing) review() (followed int, shed int64) {
 	var left []*openStream
 	s.with(func(n *parts.Node, now int64) {
+		var lacks *segment.ID
 		for id := range s.wanted {
 			if r := s.reviewOne(n, now, id); r != nil {
 				left = append(left, r)
 			}
+			if s.wanted[id] && s.followed[id] == nil && s.title.stream(id) == nil {
+				lacks = &id
+			}
+		}
+		if lacks != nil {
+			s.wantBeside(n, *lacks)
 		}
 		followed = len(s.followed)
 		shed, s.shed = n.Counts.Shed-s.shed, n.Counts.Shed
@@ -133,7 +140,7 @@ func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) (left *open
 		s.wanted[id] = true
 		s.begin(n, now, id)
 		return nil
-	case s.paid(n, r):
+	case s.title.follows(r.manifest) && s.paid(n, r):
 		return nil
 	}
 	if r != nil {
@@ -145,9 +152,9 @@ func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) (left *open
 
 // begin follows a stream if it is one of the title's, and the site has a place for it. Under mu.
 func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
-	ix := s.title.index()
+	ix := s.title.stream(id)
 	if ix == nil {
-		return
+		return // the manifest beside may list it, which review has read
 	}
 	path, part, chunked := ix.lowLatency(id)
 	if path == "" {
@@ -157,7 +164,7 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
 	if !ok {
 		return // it is looked again
 	}
-	r := newOpenStream(s, id, path, payer)
+	r := newOpenStream(s, id, ix.manifest, path, payer)
 	follow := (&rendition{openStream: r}).follow
 	if chunked != nil {
 		follow = (&chunks{openStream: r, after: s.all.now()}).follow
@@ -169,6 +176,14 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
 	}
 	s.followed[id] = r
 	r.stream = n.Follow(now, id, parts.Settings{Part: part.Microseconds()})
+}
+
+// wantBeside has the manifest beside the first one read, for a viewer that follows a stream which is not listed. One stream a review: viewers
+// say what they like. Under mu.
+func (s *sharing) wantBeside(n *parts.Node, id segment.ID) {
+	if viewers := s.following(n, id); len(viewers) > 0 {
+		s.title.wantBeside(viewers[0])
+	}
 }
 
 // following are the viewers that follow a stream. Under mu.

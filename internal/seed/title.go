@@ -2,6 +2,8 @@ package seed
 
 import (
 	"context"
+	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +17,7 @@ import (
 
 const titleKept = 30 * time.Second // without being named by a tracker, and without links
 
-// title is one swarm that the seed serves. What its playlists list is in the index of its manifest, which other titles may share.
+// title is one swarm that the seed serves. What its playlists list is in the indexes of its manifests, which other titles may share.
 type title struct {
 	catalog *catalog
 	site    *siteState
@@ -25,6 +27,7 @@ type title struct {
 	mu       sync.Mutex
 	manifest string        // guarded by mu
 	next     string        // guarded by mu: the swarm's home has chosen it instead, and it takes the manifest's place when it has been read; empty: none
+	beside   string        // guarded by mu: of the other format, read when something is wanted that the first lacks; empty: none
 	viewers  int           // guarded by mu
 	named    time.Time     // guarded by mu: when a tracker last named it
 	seeds    []signal.ID   // guarded by mu: that serve the swarm, this one among them; nil: no home has said
@@ -36,94 +39,169 @@ func newTitle(c *catalog, site *siteState, swarm swarm.ID, manifest string) *tit
 	return &title{catalog: c, site: site, swarm: swarm, manifest: manifest, named: c.now()}
 }
 
-// index is what the playlists list, if it is in memory.
+// manifests are those that are followed, in the order in which they are looked at: the first one, the one that is to take its place, if any,
+// and the one beside it, if any.
+func (t *title) manifests() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := append(make([]string, 0, 3), t.manifest)
+	for _, one := range []string{t.next, t.beside} {
+		if one != "" && !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// indexes are what the playlists of its manifests list, of those that are in memory.
+func (t *title) indexes() iter.Seq[*index] {
+	return func(yield func(*index) bool) {
+		for _, manifest := range t.manifests() {
+			if ix := t.peek(manifest); ix != nil && !yield(ix) {
+				return
+			}
+		}
+	}
+}
+
+// index is the first of them; nil: none is in memory.
 func (t *title) index() *index {
-	manifest, _ := t.manifests()
+	for ix := range t.indexes() {
+		return ix
+	}
+	return nil
+}
+
+func (t *title) peek(manifest string) *index {
 	return t.catalog.peek(manifestID{t.site.name, manifest})
 }
 
-// manifests are the one that is followed and the one that is to take its place, if any.
-func (t *title) manifests() (now, next string) {
+// choose notes which manifests the swarm's home has chosen.
+func (t *title) choose(manifest, beside string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.manifest, t.next
-}
-
-// choose notes which manifest the swarm's home has chosen.
-func (t *title) choose(manifest string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.beside = beside
 	if t.next = manifest; manifest == t.manifest {
 		t.next = ""
 	}
 }
 
-// want has the playlists followed for a party, which is charged for it; nil when there is no room for them.
+// want has the playlists of the first manifest followed for a party, which is charged for it; nil when there is no room for them.
 func (t *title) want(p party) *index {
 	t.chosen(p)
-	manifest, _ := t.manifests()
+	return t.wantOf(t.manifests()[0], p)
+}
+
+// wantOf is want of one of the manifests.
+func (t *title) wantOf(manifest string, p party) *index {
 	return t.catalog.want(t.site, manifest, p)
 }
 
-// chosen has a manifest read, for a party, that is to take the place of the one that is followed, and goes over to it once it has
-// been read: a majority for one that cannot be read takes nothing away. nil: there is none.
-func (t *title) chosen(p party) *index {
-	_, next := t.manifests()
-	if next == "" {
-		return nil
+// wantBeside has the manifest beside the first one followed for a party that wants what the first one lacks, once that one has been
+// loaded, or could not be.
+func (t *title) wantBeside(p party) {
+	all := t.manifests()
+	if ix := t.peek(all[0]); ix == nil || ix.isFirst() {
+		return
 	}
-	ix := t.catalog.want(t.site, next, p)
-	if ix != nil && ix.isRead() {
+	for _, manifest := range all[1:] {
+		t.wantOf(manifest, p)
+	}
+}
+
+// chosen has a manifest read, for a party, that is to take the place of the one that is followed, and goes over to it once it has
+// been read: a majority for one that cannot be read takes nothing away.
+func (t *title) chosen(p party) {
+	t.mu.Lock()
+	next := t.next
+	t.mu.Unlock()
+	if next == "" {
+		return
+	}
+	if ix := t.wantOf(next, p); ix != nil && ix.isRead() {
 		t.mu.Lock()
 		if t.next == next {
 			t.manifest, t.next = next, ""
 		}
 		t.mu.Unlock()
 	}
-	return ix
 }
 
 func (t *title) lookup(id segment.ID) *ref {
-	if ix := t.index(); ix != nil {
-		return ix.lookup(id)
+	for ix := range t.indexes() {
+		if r := ix.lookup(id); r != nil {
+			return r
+		}
 	}
 	return nil
 }
 
-// find looks a segment up, and once more when the playlists have been loaded again: a live viewer may be ahead of us. Without
-// one, why says what a viewer is told.
+// find looks a segment up, and once more when the playlists have been loaded again: a live viewer may be ahead of us. The manifest
+// beside the first one is loaded, and loaded again, for what the first one does not list by then. Without a segment, why says what a
+// viewer is told.
 func (t *title) find(ctx context.Context, id segment.ID, p party) (r *ref, why peer.NoneReason) {
-	if ix := t.chosen(p); ix != nil {
+	if t.want(p) == nil {
+		return nil, peer.NoneBudget
+	}
+	all := t.manifests()
+	for _, manifest := range all {
+		if ix := t.peek(manifest); ix != nil {
+			if r = ix.lookup(id); r != nil {
+				t.wantOf(manifest, p)
+				return r, 0
+			}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, firstLoad)
+	defer cancel()
+	for i, manifest := range all {
+		ix := t.wantOf(manifest, p)
+		if ix == nil {
+			return nil, peer.NoneBudget
+		}
 		if r = ix.find(ctx, id); r != nil {
 			return r, 0
 		}
+		if lacks := ix.lacks(); i == 0 || lacks == peer.NoneBudget {
+			why = lacks
+		}
 	}
-	ix := t.want(p)
-	if ix == nil {
-		return nil, peer.NoneBudget
-	}
-	if r = ix.find(ctx, id); r != nil {
-		return r, 0
-	}
-	return nil, ix.lacks()
+	return nil, why
 }
+
+// stream is the index that lists a low-latency stream; nil: none in memory does.
+func (t *title) stream(id segment.ID) *index {
+	for ix := range t.indexes() {
+		if path, _, _ := ix.lowLatency(id); path != "" {
+			return ix
+		}
+	}
+	return nil
+}
+
+// follows says whether a manifest is one that is followed.
+func (t *title) follows(manifest string) bool { return slices.Contains(t.manifests(), manifest) }
 
 // following returns the n segments behind r in its rendition.
 func (t *title) following(r *ref, n int) []*ref {
-	if ix := t.index(); ix != nil {
-		return ix.following(r, n)
+	for ix := range t.indexes() {
+		if all := ix.following(r, n); all != nil {
+			return all
+		}
 	}
 	return nil
 }
 
 // tooLarge notes an object's length and lists its virtual segments.
 func (t *title) tooLarge(r *ref, object int64) {
-	if ix := t.index(); ix != nil {
-		ix.tooLarge(r, object)
+	for ix := range t.indexes() {
+		if own := ix.lookup(r.id); own != nil {
+			ix.tooLarge(own, object)
+		}
 	}
 }
 
-// fetch asks the origin for a segment, of a manifest for a few at a time.
+// fetch asks the origin for a segment, of a title for a few at a time.
 func (t *title) fetch(ctx context.Context, f Fetch) (*Fetched, error) {
 	if ix := t.index(); ix != nil {
 		select {
@@ -137,11 +215,11 @@ func (t *title) fetch(ctx context.Context, f Fetch) (*Fetched, error) {
 }
 
 // highest is the bitrate of the best rendition, bits/s; 0 unknown.
-func (t *title) highest() int64 {
-	if ix := t.index(); ix != nil {
-		return ix.highest()
+func (t *title) highest() (bitrate int64) {
+	for ix := range t.indexes() {
+		bitrate = max(bitrate, ix.highest())
 	}
-	return 0
+	return bitrate
 }
 
 func (t *title) audience() int {

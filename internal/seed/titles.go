@@ -39,10 +39,16 @@ func (t *titles) named(m *bus.Title) (one *title, full bool) {
 	if key, err := site.rules.KeyOfPath(m.Manifest); err != nil || key != m.Manifest {
 		return nil, false // what the tracker sends is a key already; anything else asks the origin for what the site does not name
 	}
+	beside := m.Beside
+	if key, err := site.rules.KeyOfPath(beside); err != nil || key != beside {
+		beside = "" // likewise
+	}
 	swarm := m.Swarm
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if one = t.all[swarm]; one == nil {
+	one = t.all[swarm]
+	chosen := m.Chosen || one == nil // the first message is taken at its word
+	if one == nil {
 		if m.Viewers == 0 {
 			return nil, false
 		}
@@ -56,8 +62,8 @@ func (t *titles) named(m *bus.Title) (one *title, full bool) {
 		return nil, false
 	}
 	one.name(m.Viewers, m.Seeds)
-	if m.Chosen {
-		one.choose(m.Manifest)
+	if chosen {
+		one.choose(m.Manifest, beside)
 	}
 	return one, false
 }
@@ -116,9 +122,9 @@ func (t *titles) forget(now time.Time) (left int, manifests map[manifestID]bool)
 			delete(t.all, swarm)
 			continue
 		}
-		manifest, next := one.manifests()
-		manifests[manifestID{one.site.name, manifest}] = true
-		manifests[manifestID{one.site.name, next}] = true
+		for _, manifest := range one.manifests() {
+			manifests[manifestID{one.site.name, manifest}] = true
+		}
 	}
 	return len(t.all), manifests
 }
