@@ -290,10 +290,12 @@ test('a page with Video.js gets parts of pages with hls.js', () =>
     return viewer;
   }));
 
-test('pages with Shaka and dash.js push chunks of low-latency DASH to each other', async ({ skip }) => {
-  // A seed follows one manifest of a title: pages of HLS have chosen that of the others.
-  await demo.stop();
-  demo = await Demo.start(['--live', '--low-latency']);
+test('pages with Shaka and dash.js push chunks of low-latency DASH to each other, beside viewers of HLS', async ({
+  skip,
+}) => {
+  // As many as the pages and first, they have chosen their manifest: the seed follows that of the pages beside it.
+  const others = [1, 2, 3].map(() => partsFor(watchMs + 60_000));
+  await pause(5_000);
   const enter = (name: string, player: string, query = '') =>
     open(browser, name, `&player=${player}&viewer=${name}${query}`, 1, recordAppends);
   const viewers = [await enter('first', 'shaka'), await enter('second', 'shaka'), await enter('third', 'dashjs')];
@@ -301,15 +303,19 @@ test('pages with Shaka and dash.js push chunks of low-latency DASH to each other
   await until('bytes from viewers', async () => (await Promise.all(viewers.map(fed))).some(Boolean));
   const pages = await watch([...viewers, alone]);
   const plain = pages.pop()!;
+  const hls = (await Promise.all(others.map((leave) => leave()))).map((one) => one.stats.bytes);
   const known = new Set(Object.values(await demo.digests()));
   const appended = await Promise.all(viewers.map(given));
   const chunks = appended.map((all) => all.length);
   const wrong = appended.map((all) => all.filter(({ digest }) => !known.has(digest)).length);
   const figure = { seed: shareOf(pages, 'seed'), peer: shareOf(pages, 'peer'), chunks, wrong };
-  figures('lowlatency-dash', { ...figure, pages, plain });
+  figures('lowlatency-dash', { ...figure, hls, pages, plain });
 
   expect(wrong, "chunks that are not the origin's").toEqual([0, 0, 0]);
   for (const n of chunks) expect(n).toBeGreaterThan(watchMs / 1000);
+  for (const { origin = 0, seed = 0, peer = 0 } of hls) {
+    expect((seed + peer) / (origin + seed + peer), 'parts of those of HLS').toBeGreaterThan(0.6);
+  }
   for (const page of pages) {
     expect(page.rejected, page.name).toBe(0);
     expect(page.unlinked.filter(({ banned }) => banned)).toEqual([]);
