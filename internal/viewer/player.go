@@ -112,11 +112,14 @@ func (p *player) fill() {
 	}
 }
 
-// end of what can be played without a gap from the playhead on.
+// end of what can be played without a gap from the playhead on. Sound that is over does not hold the picture.
 func (p *player) end() time.Duration {
 	end := time.Duration(1<<63 - 1)
-	for _, t := range p.tracks {
-		end = min(end, t.bufferedTo(p.head.position))
+	for i, t := range p.tracks {
+		to := t.bufferedTo(p.head.position)
+		if over := t.any() != nil && !t.live.goesOn() && to >= t.end(); i == 0 || !over {
+			end = min(end, to)
+		}
 	}
 	return end
 }

@@ -273,3 +273,19 @@ func TestAudioOfItsOwnIsPlayedBesideVideo(t *testing.T) {
 		t.Errorf("%d segments, played %d ms", len(a.results), a.now().Stats.PlayedMs)
 	}
 }
+
+// TestSoundThatIsShorterThanThePicture does not keep the film from its end.
+func TestSoundThatIsShorterThanThePicture(t *testing.T) {
+	s := newScene(t, func(w *world) *film {
+		f := newFilm(w, 5, 2*time.Second, 100_000, 16_000)
+		f.files["/media/film/master.m3u8"] = []byte("#EXTM3U\n#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",URI=\"1/index.m3u8\"\n#EXT-X-STREAM-INF:BANDWIDTH=400000,AUDIO=\"a\"\n0/index.m3u8\n")
+		f.files["/media/film/1/index.m3u8"] = []byte("#EXTM3U\n#EXTINF:2,\nseg-0.ts\n#EXTINF:2,\nseg-1.ts\n#EXTINF:1.97,\nseg-2.ts\n#EXT-X-ENDLIST\n")
+		return f
+	})
+	a := s.viewer(fast, alone)
+	s.w.run(20 * time.Second)
+	s.check()
+	if sum := a.now(); sum.Ended != "end" || sum.Stats.PlayedMs != 10_000 || sum.Stats.Stalls != 0 {
+		t.Errorf("%q, played %d ms, %d stalls", sum.Ended, sum.Stats.PlayedMs, sum.Stats.Stalls)
+	}
+}
