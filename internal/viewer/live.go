@@ -67,8 +67,7 @@ func (v *live) came(l *rendition, list *mediaList, began time.Time) {
 	if v.t.number == 0 {
 		v.joined()
 	}
-	p.edge.leap()
-	p.edge.keepUp()
+	p.listed()
 }
 
 // anew says whether a playlist with lower numbers than the last one is of a packager that has begun anew, and not one that a cache has

@@ -358,3 +358,17 @@ func BenchmarkAReloadOfALongLivePlaylist(b *testing.B) {
 		})
 	}
 }
+
+// TestALiveStreamThatIsOverLaterThanItsLastSegment ends when its playlist says so, after the playhead has come to its end.
+func TestALiveStreamThatIsOverLaterThanItsLastSegment(t *testing.T) {
+	s := newScene(t, onAir(41, 100_000))
+	s.film.live.stale = func(_, now int) int { return min(now, 40) }
+	a := s.viewer(fast, alone)
+	s.w.run(75 * time.Second)
+	if sum := a.now(); sum.Stats.Stalls != 1 || a.isDone() {
+		t.Fatalf("%d stalls, done %v", sum.Stats.Stalls, a.isDone())
+	}
+	s.film.live.ends = 40
+	s.w.run(10 * time.Second)
+	s.check()
+}

@@ -180,15 +180,30 @@ func (p *player) dry() {
 		return
 	}
 	p.head.playing = false
-	if length := p.length(); length > 0 && p.head.position >= length {
-		p.finish("end", nil)
-		return
-	}
-	if p.edge.leap() {
+	if p.atEnd() || p.edge.leap() {
 		return
 	}
 	p.seen.stall()
 	p.fill()
+}
+
+// listed goes on with what a live stream lists: more, or no more. The latter ends a playback that has stalled for more.
+func (p *player) listed() {
+	if p.started && !p.head.playing && !p.edge.paused && p.atEnd() {
+		return
+	}
+	p.edge.leap()
+	p.edge.keepUp()
+}
+
+// atEnd ends a playback whose playhead is at the end, and says whether it is.
+func (p *player) atEnd() bool {
+	length := p.length()
+	if length == 0 || p.head.position < length {
+		return false
+	}
+	p.finish("end", nil)
+	return true
 }
 
 // look counts how far the playhead has come since the last look.
