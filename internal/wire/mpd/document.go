@@ -14,6 +14,9 @@ type document struct {
 	Start    string    `xml:"availabilityStartTime,attr"`
 	Duration string    `xml:"mediaPresentationDuration,attr"`
 	Window   string    `xml:"timeShiftBufferDepth,attr"`
+	Update   string    `xml:"minimumUpdatePeriod,attr"`
+	Delay    string    `xml:"suggestedPresentationDelay,attr"`
+	Location []string  `xml:"Location"`
 	BaseURL  []baseURL `xml:"BaseURL"`
 	Periods  []period  `xml:"Period"`
 }

@@ -53,7 +53,8 @@ func refuse(c Code, format string, args ...any) *Error {
 type Manifest struct {
 	Live            bool // more may come
 	Representations []*Representation
-	Refused         *Error // of periods and adaptation sets that are at another URL; nil: there are none
+	Updating
+	Refused *Error // of periods and adaptation sets that are at another URL; nil: there are none
 }
 
 // Representation is one rendition of picture or sound. Those of several periods with the same ID are one.
@@ -65,6 +66,7 @@ type Representation struct {
 	Indexes   []Index       // what names further segments, behind those
 	Target    time.Duration // longest segment that is told of; of those that an index names it is not
 	Chunks    []*Chunks     // of the period that is now and the next one, where segments can be asked for while they are made
+	Periods   []InPeriod    // of which something may be listed, in order
 	Refused   *Error        // of a period of which nothing is listed, or whose chunks are not
 }
 
@@ -79,11 +81,16 @@ type Object struct {
 // Segment is one entry, an initialization segment before the first one that needs it.
 type Segment struct {
 	Object
-	Duration time.Duration // 0: of an initialization segment
+	Init     bool          // it is an initialization segment
+	Start    time.Duration // in the presentation, whose zero is that of the first period; of a live one its availabilityStartTime
+	Duration time.Duration // 0: of an initialization segment, or not told
 }
 
 // Index is a range of an object with a segment index (sidx box), which names ranges of the same object.
-type Index struct{ Object }
+type Index struct {
+	Object
+	zero time.Duration // where a segment with the time 0 is in the presentation
+}
 
 // Read parses an MPD that was found at a URL. A live one is read as of now.
 func Read(data []byte, at *url.URL, now time.Time) (*Manifest, error) {
@@ -95,6 +102,7 @@ func Read(data []byte, at *url.URL, now time.Time) (*Manifest, error) {
 	if err := r.document(d, base{url: at}); err != nil {
 		return nil, err
 	}
+	r.out.Updating = updatingOf(d, at, r.start)
 	if len(r.out.Representations) == 0 && r.out.Refused != nil {
 		return nil, r.out.Refused
 	}

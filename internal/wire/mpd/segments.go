@@ -58,6 +58,7 @@ type stretch struct {
 	start, duration time.Duration
 	ends            bool // the duration is known
 	early           bool // of a live one, it is announced: when it starts is not said yet
+	period, set     int  // its number, and that of the adaptation set of it that is read
 }
 
 // resolveToZero stands for the URL of what is not there any more.
@@ -86,6 +87,7 @@ func (r *reader) document(d *document, at base) error {
 		if stretches[i].early {
 			continue
 		}
+		stretches[i].period = i
 		if err := r.period(&d.Periods[i], at, stretches[i]); err != nil {
 			return err
 		}
@@ -153,6 +155,7 @@ func (r *reader) period(p *period, at base, s stretch) error {
 		if err != nil {
 			return err
 		}
+		s.set = i
 		for j := range one.Representations {
 			if err := r.representation(&one.Representations[j], one, within, one.over(p.addressed), s); err != nil {
 				return err
@@ -193,7 +196,10 @@ func (r *reader) representation(rep *representation, of *set, at base, above add
 	if err == nil {
 		a := rep.over(above)
 		w := &writer{reader: r, out: out, at: at, values: values{id: rep.ID, bandwidth: rep.Bandwidth}, stretch: s}
-		err = w.write(a, strings.HasSuffix(rep.MimeType+of.MimeType, "webm"))
+		segments, indexes := len(out.Segments), len(out.Indexes)
+		if err = w.write(a, strings.HasSuffix(rep.MimeType+of.MimeType, "webm")); err == nil {
+			out.Periods = append(out.Periods, w.inPeriod(segments, indexes))
+		}
 	}
 	var refused *Error
 	if errors.As(err, &refused) && refused.Code != TooLarge {
@@ -230,21 +236,20 @@ func (w *writer) write(a addressed, webm bool) error {
 }
 
 // add adds an object, by a reference that may be empty, and a range that may be.
-func (w *writer) add(ref, bytes string, d time.Duration) error {
-	o, err := w.object(ref, bytes)
-	if err != nil {
+func (w *writer) add(ref, bytes string, s Segment) (err error) {
+	if s.Object, err = w.object(ref, bytes); err != nil {
 		return err
 	}
 	w.segments++
-	w.urls += len(o.URL.Path) + len(o.URL.RawQuery)
+	w.urls += len(s.URL.Path) + len(s.URL.RawQuery)
 	if w.segments > MaxSegments {
 		return refuse(TooLarge, "more than %d segments", MaxSegments)
 	}
 	if w.urls > MaxURLs {
 		return refuse(TooLarge, "URLs of more than %d bytes", MaxURLs)
 	}
-	w.out.Segments = append(w.out.Segments, Segment{o, d})
-	w.out.Target = max(w.out.Target, d)
+	w.out.Segments = append(w.out.Segments, s)
+	w.out.Target = max(w.out.Target, s.Duration)
 	return nil
 }
 
@@ -264,7 +269,7 @@ func (w *writer) object(ref, bytes string) (o Object, err error) {
 // initialization adds the initialization segment, if there is one.
 func (w *writer) initialization(a *addressing) error {
 	if a.Init != nil {
-		return w.add(a.Init.URL, a.Init.Range, 0)
+		return w.add(a.Init.URL, a.Init.Range, Segment{Init: true, Start: w.stretch.start})
 	}
 	if a.InitMedia == "" {
 		return nil
@@ -276,17 +281,17 @@ func (w *writer) initialization(a *addressing) error {
 	if err != nil {
 		return err
 	}
-	return w.filled(t, 0, 0, 0)
+	return w.filled(t, 0, 0, Segment{Init: true, Start: w.stretch.start})
 }
 
-func (w *writer) filled(t template, number, at uint64, d time.Duration) error {
+func (w *writer) filled(t template, number, at uint64, s Segment) error {
 	v := w.values
 	v.number, v.time = number, at
 	ref, ok := t.fill(v)
 	if !ok {
 		return refuse(TooLarge, "a reference of more than %d bytes", maxReference)
 	}
-	return w.add(ref, "", d)
+	return w.add(ref, "", s)
 }
 
 // valueOf is what an attribute says, or what it is without being said.
@@ -317,7 +322,8 @@ func (w *writer) template(a *addressing) error {
 	for _, s := range all {
 		d := span(s.duration, scale)
 		for i := range s.count {
-			if err := w.filled(t, s.number+i, s.time+i*s.duration, d); err != nil {
+			at := s.time + i*s.duration
+			if err := w.filled(t, s.number+i, at, Segment{Start: w.placed(a, at, scale), Duration: d}); err != nil {
 				return err
 			}
 		}
@@ -338,8 +344,9 @@ func (w *writer) list(a *addressing) error {
 	for _, s := range all {
 		longest = max(longest, span(s.duration, scale))
 	}
-	for _, u := range a.URLs {
-		if err := w.add(u.Media, u.Range, longest); err != nil {
+	starts := w.starts(a, all, scale)
+	for i, u := range a.URLs {
+		if err := w.add(u.Media, u.Range, Segment{Start: starts[i], Duration: longest}); err != nil {
 			return err
 		}
 	}
@@ -348,7 +355,7 @@ func (w *writer) list(a *addressing) error {
 
 func (w *writer) indexed(a *addressing) error {
 	if a.Init != nil {
-		if err := w.add(a.Init.URL, a.Init.Range, 0); err != nil {
+		if err := w.add(a.Init.URL, a.Init.Range, Segment{Init: true, Start: w.stretch.start}); err != nil {
 			return err
 		}
 	}
@@ -357,7 +364,7 @@ func (w *writer) indexed(a *addressing) error {
 	}
 	o, err := w.object("", a.IndexRange)
 	if err == nil {
-		w.out.Indexes = append(w.out.Indexes, Index{o})
+		w.out.Indexes = append(w.out.Indexes, Index{o, w.placed(a, 0, max(1, valueOf(a.Timescale, 1)))})
 	}
 	return err
 }

@@ -1,6 +1,9 @@
 package mpd
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math"
+)
 
 // MaxIndex bounds a segment index, bytes: more references than it may have do not fit.
 const MaxIndex = 1 << 20
@@ -23,9 +26,9 @@ func (x Index) Segments(data []byte) ([]Segment, error) {
 		return nil, short
 	}
 	scale := uint64(binary.BigEndian.Uint32(box[8:]))
-	offset := uint64(binary.BigEndian.Uint32(box[16:]))
+	begins, offset := uint64(binary.BigEndian.Uint32(box[12:])), uint64(binary.BigEndian.Uint32(box[16:]))
 	if wide == 16 {
-		offset = binary.BigEndian.Uint64(box[20:])
+		begins, offset = binary.BigEndian.Uint64(box[12:]), binary.BigEndian.Uint64(box[20:])
 	}
 	rest := box[12+wide:]
 	count := int(binary.BigEndian.Uint16(rest[2:]))
@@ -43,7 +46,8 @@ func (x Index) Segments(data []byte) ([]Segment, error) {
 		if size == 0 || first+int64(size) > maxOffset {
 			return nil, refuse(Malformed, "a segment of %d bytes at %d", size, first)
 		}
-		s := Segment{Object: x.Object, Duration: span(uint64(d), scale)}
+		s := Segment{Object: x.Object, Start: later(x.zero, span(begins, scale)), Duration: span(uint64(d), scale)}
+		begins += min(uint64(d), math.MaxUint64-begins)
 		s.First, s.Last = first, first+int64(size)-1
 		first += int64(size)
 		all = append(all, s)

@@ -191,6 +191,13 @@ func FuzzMPD(f *testing.F) {
 		total := 0
 		for _, rep := range m.Representations {
 			total += len(rep.Segments)
+			walked := 0
+			for _, p := range rep.Periods {
+				if p.From < walked || p.To < p.From || p.To > len(rep.Segments) {
+					t.Errorf("a period of %d to %d of %d segments, behind %d", p.From, p.To, len(rep.Segments), walked)
+				}
+				walked = p.To
+			}
 		}
 		if total > mpd.MaxSegments || len(m.Representations) > mpd.MaxRepresentations {
 			t.Errorf("%d segments of %d representations", total, len(m.Representations))

@@ -1,0 +1,106 @@
+package mpd
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+func read(t *testing.T, text string, now time.Time) *Manifest {
+	t.Helper()
+	m, err := Read([]byte(text), &url.URL{Scheme: "http", Host: "a.test", Path: "/f/x.mpd"}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// listed is what is listed of a representation: each period, and what of it.
+func listed(r *Representation) string {
+	var b strings.Builder
+	for _, p := range r.Periods {
+		fmt.Fprintf(&b, "[%d.%d %v", p.Period, p.Set, p.Start)
+		if p.Ends {
+			fmt.Fprintf(&b, "+%v", p.Duration)
+		}
+		for _, s := range r.Segments[p.From:p.To] {
+			name := s.URL.Path[len("/f/"):]
+			if s.Init {
+				fmt.Fprintf(&b, " (%s %v)", name, s.Start)
+			} else {
+				fmt.Fprintf(&b, " %s %v+%v", name, s.Start, s.Duration)
+			}
+		}
+		if p.Index != nil {
+			fmt.Fprintf(&b, " index %d-%d", p.Index.First, p.Index.Last)
+		}
+		b.WriteString("]")
+	}
+	return b.String()
+}
+
+func TestPeriodsHaveTheirSegmentsWhereTheyAre(t *testing.T) {
+	set := func(addressed string) string {
+		return `<AdaptationSet mimeType="video/mp4">` + addressed + `<Representation id="v"/></AdaptationSet>`
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"numbers": {`<MPD mediaPresentationDuration="PT5S"><Period start="PT1S">` + set(`<SegmentTemplate initialization="i" media="$Number$" duration="2000" timescale="1000" presentationTimeOffset="500"/>`) + `</Period></MPD>`,
+			"[0.0 1s+4s (i 1s) 1 1s+2s 2 3s+2s]"},
+		"a timeline that begins before its period": {`<MPD><Period duration="PT4S">` + set(`<SegmentTemplate media="$Time$" timescale="10" presentationTimeOffset="15"><SegmentTimeline><S t="10" d="20" r="1"/></SegmentTimeline></SegmentTemplate>`) + `</Period></MPD>`,
+			"[0.0 0s+4s 10 -500ms+2s 30 1.5s+2s]"},
+		"two periods, and a set of sound before": {`<MPD><Period duration="PT2S">` + set(`<SegmentTemplate media="a$Number$" duration="2"/>`) +
+			`</Period><Period duration="PT2S"><AdaptationSet mimeType="audio/mp4"/>` + set(`<SegmentTemplate media="b$Number$" duration="1"/>`) + `</Period></MPD>`,
+			"[0.0 0s+2s a1 0s+2s][1.1 2s+2s b1 2s+1s b2 3s+1s]"},
+		"a period that is refused": {`<MPD><Period duration="PT2S">` + set(``) + `</Period><Period duration="PT2S">` + set(`<SegmentTemplate media="b$Number$" duration="2"/>`) + `</Period></MPD>`,
+			"[1.0 2s+2s b1 2s+2s]"},
+		"a list": {`<MPD><Period>` + set(`<SegmentList duration="2"><Initialization sourceURL="i"/><SegmentURL media="a"/><SegmentURL media="b"/></SegmentList>`) + `</Period></MPD>`,
+			"[0.0 0s (i 0s) a 0s+2s b 2s+2s]"},
+		"a list with a timeline": {`<MPD><Period>` + set(`<SegmentList startNumber="7"><SegmentTimeline><S t="0" d="3"/><S d="1" r="1"/></SegmentTimeline><SegmentURL media="a"/><SegmentURL media="b"/><SegmentURL media="c"/><SegmentURL media="d"/></SegmentList>`) + `</Period></MPD>`,
+			"[0.0 0s a 0s+3s b 3s+3s c 4s+3s d 5s+3s]"},
+		"a list that does not say": {`<MPD><Period duration="PT9S">` + set(`<SegmentList><SegmentURL media="a"/></SegmentList>`) + `</Period></MPD>`,
+			"[0.0 0s+9s a 0s+0s]"},
+		"an index": {`<MPD><Period duration="PT9S">` + set(`<SegmentBase indexRange="100-199"><Initialization range="0-99"/></SegmentBase>`) + `</Period></MPD>`,
+			"[0.0 0s+9s (x.mpd 0s) index 100-199]"},
+	} {
+		if got := listed(read(t, c.text, time.Time{}).Representations[0]); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestWhenALiveMPDIsToBeLoadedAgain(t *testing.T) {
+	const head = `<MPD type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z" `
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		head + `/>`: "0s false 0s <nil>",
+		head + `minimumUpdatePeriod="PT0S" suggestedPresentationDelay="PT6.5S"/>`:          "0s true 6.5s <nil>",
+		head + `minimumUpdatePeriod="PT2S"><Location> ../live/y.mpd </Location></MPD>`:     "2s true 0s http://a.test/live/y.mpd",
+		head + `minimumUpdatePeriod="now and then" suggestedPresentationDelay="a while"/>`: "0s false 0s <nil>",
+	} {
+		m := read(t, text, start)
+		if got := fmt.Sprint(m.Update, m.Updates, m.Delay, m.At); got != want || !m.Start.Equal(start) || !m.Live {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestTimesThatAreTooLongAreBounded: no moment before the beginning comes of them.
+func TestTimesThatAreTooLongAreBounded(t *testing.T) {
+	text := `<MPD><Period start="PT8999999999S" duration="PT8999999999S"><AdaptationSet mimeType="video/mp4"><SegmentTemplate media="$Time$"><SegmentTimeline>` +
+		`<S t="9223372036854775807" d="70368744177663"/></SegmentTimeline></SegmentTemplate><Representation id="v"/></AdaptationSet></Period></MPD>`
+	m, err := Read([]byte(text), &url.URL{Path: "/f/x.mpd"}, time.Time{})
+	var refused *Error
+	if err != nil && !errors.As(err, &refused) {
+		t.Fatal(err)
+	}
+	for _, r := range m.Representations {
+		for _, s := range r.Segments {
+			if s.Start < 0 {
+				t.Errorf("%v", s.Start)
+			}
+		}
+	}
+}
