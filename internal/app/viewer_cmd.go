@@ -27,18 +27,18 @@ const progressEvery = 2 * time.Second
 //
 // Large: a field for each flag.
 type viewerCmd struct {
-	URL          string        `arg:"" help:"Manifest of an HLS film or live stream."`
+	URL          string        `arg:"" help:"Manifest of a film or live stream of HLS or DASH."`
 	Tracker      string        `help:"Tracker; by default the manifest's host." placeholder:"URL"`
 	NoPeers      bool          `help:"Play from the origin alone, for comparison." name:"no-peers"`
 	Count        int           `help:"Viewers that start together." default:"1"`
 	Stagger      time.Duration `help:"Time between the starts of two viewers." default:"0s"`
-	Rendition    string        `help:"auto, lowest, highest or a rendition's name." default:"auto"`
+	Rendition    string        `help:"auto, lowest, highest or a rendition's name; of DASH the ID of a representation." default:"auto"`
 	Speed        float64       `help:"Playback speed as a multiple of real time." default:"1"`
 	Buffer       time.Duration `help:"Length of the player's buffer." default:"30s"`
 	Seek         []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
 	Pause        []string      `help:"Pause: AFTER=FOR, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=FOR"`
 	CatchUp      float64       `help:"Most at which a live stream is played while it is further behind than it is to be, 1 to 2." default:"1" placeholder:"N"`
-	LowLatency   bool          `help:"Play the parts of a low-latency live stream as they come, as hls.js does by default, and share them with peers that do." name:"low-latency"`
+	LowLatency   bool          `help:"Play the parts of a low-latency live stream of HLS as they come, as hls.js does by default, and share them with peers that do." name:"low-latency"`
 	Leave        time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
 	Site         string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
 	Token        string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
@@ -59,11 +59,14 @@ said on standard error; it plays from the origin meanwhile. Exits with 1 when pl
 what --fail-on names: no-tracker (no session), no-link (no link opened), no-peers (no verified byte of a viewer or a seed), stall, errors
 (a fetch failed).
 
+An MPD is played by whole segments, by this machine's clock if it is live: a low-latency one, too, at least two segments behind the clock.
+
 Examples:
   leeway viewer http://127.0.0.1:8080/media/bbb/master.m3u8
   leeway viewer --count 4 --leave 1m http://127.0.0.1:8080/media/bbb/master.m3u8
   leeway viewer --leave 20s --require-peers https://video.example.com/film/master.m3u8 || echo "nothing is shared"
   leeway viewer --token-file token.txt https://video.example.com/film/master.m3u8
+  leeway viewer --count 2 --require-peers https://video.example.com/film/manifest.mpd
   leeway viewer --no-peers --rendition highest https://video.example.com/film/master.m3u8
   leeway viewer --pause 20s=10s --catch-up 1.2 http://127.0.0.1:8080/media/live/master.m3u8
   leeway viewer --low-latency --leave 1m http://127.0.0.1:8080/media/live/master.m3u8

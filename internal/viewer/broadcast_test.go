@@ -27,6 +27,7 @@ type broadcast struct {
 	stale    func(r int, now int) int // the playlist that a cache shows; nil: that of now
 	signed   map[string][]byte        // what a packager has signed, by path; nil: it signs nothing
 	anew     int                      // segment with which the packager begins anew, with lower numbers; 0: it does not
+	mpd      func(edge int) string    // the MPD that lists the segments before a number; nil: there is none
 	again    int                      // number of that segment, which another one had before; 0: numbers were above all that come
 }
 
@@ -60,6 +61,10 @@ func (b *broadcast) get(path string) (data []byte, is bool) {
 			return nil, true
 		}
 		return b.film.files[path], true
+	}
+	if b.mpd != nil && path == mpdPath {
+		text := b.mpd(b.edge())
+		return []byte(text), text != ""
 	}
 	if n, _ := fmt.Sscanf(path, "/media/film/%d/index.m3u8", &r); n == 1 && strings.HasSuffix(path, ".m3u8") {
 		return b.list(r), true

@@ -114,12 +114,13 @@ func (o origin) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 		case o.film.broken || !ok || o.film.outage && strings.HasSuffix(f.URL, ".ts"):
 			end(Fetched{}, errors.New("the origin does not answer"))
 			return
-		case f.MaxBytes > 0 && int64(len(data)) > f.MaxBytes:
-			end(Fetched{}, ErrTooLarge)
-			return
 		}
 		if f.Ranged {
 			data = data[f.First : f.Last+1]
+		}
+		if f.MaxBytes > 0 && int64(len(data)) > f.MaxBytes {
+			end(Fetched{}, ErrTooLarge)
+			return
 		}
 		if strings.HasSuffix(f.URL, ".ts") {
 			o.film.sent[path(f.URL)]++

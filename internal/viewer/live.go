@@ -34,15 +34,25 @@ func (v *live) goesOn() bool { return v.last != nil && !v.last.live.ended }
 
 // outdated says whether the playlist of a rendition is to be loaded before a segment of it is chosen.
 func (v *live) outdated(l *rendition) bool {
-	if l.live == nil || l.live.ended || l == v.last {
+	if l.live == nil || l.live.ended || l == v.last || l.live.timed {
 		return false
 	}
 	since := v.t.p.loop.Now().Sub(l.live.began)
 	return since >= l.live.pace || l.live.end.compare(v.last.live.end) < 0 && since >= l.live.pace/4
 }
 
-// came takes a playlist. One that is older than the last one of its rendition, as a stale cache has it, adds nothing.
+// came takes a playlist.
 func (v *live) came(l *rendition, list *mediaList, began time.Time) {
+	v.schedule(l, v.took(l, list, began))
+	if v.t.number == 0 {
+		v.joined()
+	}
+	v.t.p.listed()
+}
+
+// took takes what a playlist lists, and says when after its load it is to be loaded again. One that is older than the last one of its
+// rendition, as a stale cache has it, adds nothing.
+func (v *live) took(l *rendition, list *mediaList, began time.Time) (again time.Duration) {
 	p, end, again := v.t.p, place{}, list.pace
 	if v.anew(l, list) {
 		p.renumber(list.entries[0].sequence)
@@ -55,25 +65,27 @@ func (v *live) came(l *rendition, list *mediaList, began time.Time) {
 	}
 	old := l.live
 	l.live = &liveList{growth: list.growth, ended: !list.live, began: began, end: end}
+	older := old != nil && end.compare(old.end) <= 0
+	if list.timed {
+		// A live MPD lists by the clock what is not made any more when the stream is over, which the last one says. It may also give a
+		// segment to another period.
+		older = old != nil && list.live && end.compare(old.end) < 0
+	}
 	switch {
-	case old != nil && end.compare(old.end) <= 0:
+	case older:
 		again = list.pace / 2
 		l.live.end = old.end
 	default:
 		v.place(l, list)
 		v.last = l
 	}
-	v.schedule(l, again)
-	if v.t.number == 0 {
-		v.joined()
-	}
-	p.listed()
+	return again
 }
 
 // anew says whether a playlist with lower numbers than the last one is of a packager that has begun anew, and not one that a cache has
 // kept: its clock has gone on, or, where there is none, it has no number that is known, or other segments under those that are.
 func (v *live) anew(l *rendition, list *mediaList) bool {
-	if v.last == nil || len(v.last.list) == 0 || len(list.entries) == 0 {
+	if v.last == nil || len(v.last.list) == 0 || len(list.entries) == 0 || list.timed {
 		return false
 	}
 	known := v.last.list
@@ -189,7 +201,7 @@ func (v *live) known() []entryRef {
 
 // shift is what the times of a new playlist are moved by: it has a segment in common with what is known, or begins behind it.
 func (v *live) shift(known []entryRef, list *mediaList) time.Duration {
-	if len(known) == 0 || len(list.entries) == 0 {
+	if len(known) == 0 || len(list.entries) == 0 || list.timed {
 		return 0
 	}
 	i := 0
@@ -245,7 +257,7 @@ func (v *live) load() {
 	began := t.p.loop.Now()
 	v.loads++
 	this := v.loads
-	t.p.fetch(reloading(l.url, l.live.next), 0, func(got Fetched) error {
+	t.p.fetch(Fetch{URL: reloading(l.url, l.live.next)}, 0, func(got Fetched) error {
 		if this != v.loads {
 			return nil
 		}

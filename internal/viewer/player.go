@@ -1,9 +1,11 @@
 package viewer
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/wire/mpd"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
@@ -49,7 +51,10 @@ func newPlayer(loop Loop, cfg *Config, t *title, origin Origin, l *ledger, ended
 func (p *player) start() {
 	p.begun = p.loop.Now()
 	began := p.begun
-	p.fetch(p.cfg.URL, 0, func(got Fetched) error {
+	p.fetch(Fetch{URL: p.cfg.URL}, 0, func(got Fetched) error {
+		if mpd.Is(got.Data) {
+			return newDash(p, got, began)
+		}
 		video, audio, list, err := parsePlaylist(got.URL, nil, got.Data, p.cfg.Speed)
 		if err != nil {
 			return err
@@ -77,10 +82,11 @@ func (p *player) start() {
 	})
 }
 
-// fetch gets a playlist, again and again if need be. An error of use ends the playback. After a failure nothing is waited for at the origin:
-// it refuses to wait for a part that is far ahead, which one is whose packager has begun anew, with lower numbers.
-func (p *player) fetch(url string, tries int, use func(Fetched) error) {
-	p.origin.Get(Fetch{URL: url, MaxBytes: playlist.MaxBytes}, func(int64) {}, func(got Fetched, err error) {
+// fetch gets a manifest or a part of one, again and again if need be. An error of use ends the playback. After a failure nothing is waited
+// for at the origin: it refuses to wait for a part that is far ahead, which one is whose packager has begun anew, with lower numbers.
+func (p *player) fetch(f Fetch, tries int, use func(Fetched) error) {
+	f.MaxBytes = cmp.Or(f.MaxBytes, playlist.MaxBytes)
+	p.origin.Get(f, func(int64) {}, func(got Fetched, err error) {
 		p.loop.Post(func() {
 			switch {
 			case p.over:
@@ -91,7 +97,8 @@ func (p *player) fetch(url string, tries int, use func(Fetched) error) {
 				p.faults.add(err)
 				p.loop.After(retryDelay(tries), func() {
 					if !p.over {
-						p.fetch(reloaded(url), tries+1, use)
+						f.URL = reloaded(f.URL)
+						p.fetch(f, tries+1, use)
 					}
 				})
 			default:

@@ -20,7 +20,8 @@ type rendition struct {
 	imports playlist.Variables // of the master playlist
 	list    []entryRef         // nil until its playlist is here
 	fetched bool
-	live    *liveList // of a playlist that may grow
+	live    *liveList       // of a playlist that may grow
+	mpd     *representation // of an MPD; nil: url is that of a playlist
 }
 
 // entryRef is a segment, or a part of one, and the initialization segment that it needs, which has no duration.
@@ -47,6 +48,7 @@ type growth struct {
 	holdBack time.Duration // how far behind the end the player is to stay
 	pace     time.Duration // at which it grows
 	next     *place        // a request for the playlist with this part in it waits for it; nil: none waits
+	timed    bool          // an MPD has said where on the timeline each segment is
 }
 
 // end of the rendition on the timeline.
@@ -77,8 +79,8 @@ const (
 	maxOffset      = 1<<53 - 1 // of a byte range
 )
 
-// errHurried is why a live playlist is not played.
-var errHurried = errors.New("the playlist has no end: live streams are played at speed 1 alone")
+// errHurried is why a live stream is not played.
+var errHurried = errors.New("the stream has no end: live streams are played at speed 1 alone")
 
 // parsePlaylist reads a playlist found at base. Of a master it returns the renditions, the lowest first, and those of
 // audio; of a media playlist what it lists. A film that is shown speed times as fast has segments that are so much

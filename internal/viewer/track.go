@@ -30,6 +30,7 @@ type track struct {
 	tries  int
 	timer  func()
 	live   live
+	kind   string // of an MPD: video or audio
 }
 
 func newTrack(p *player, levels []*rendition) *track {
@@ -160,9 +161,13 @@ func (t *track) after(d time.Duration) {
 }
 
 func (t *track) fetchList(l *rendition) {
+	if l.mpd != nil {
+		t.fetchIndex(l)
+		return
+	}
 	t.list = true
 	began := t.p.loop.Now()
-	t.p.fetch(l.url, 0, func(got Fetched) error {
+	t.p.fetch(Fetch{URL: l.url}, 0, func(got Fetched) error {
 		t.list = false
 		if err := t.take(l, got, began); err != nil {
 			return err

@@ -1,5 +1,5 @@
 // Package viewer is the headless viewer: what the browser library and a player do together, by the same specifications
-// and vectors, without a browser. It plays an HLS film, or a live stream, in real time, fetches segments by the schedule from other
+// and vectors, without a browser. It plays a film or a live stream of HLS or DASH in real time, fetches segments by the schedule from other
 // viewers, seeds and the origin, serves what it holds to others, and measures what a person would see: startup delay,
 // stalls, bitrate. Load generators, benches and tests are made of many of them.
 //
@@ -39,7 +39,7 @@ type Pause struct {
 //
 // Large: a key for each thing that a caller may set.
 type Config struct {
-	URL     string // of the manifest, master or media playlist
+	URL     string // of the manifest: a master or media playlist, or an MPD
 	Tracker string // ws or wss URL; empty: no peer delivery
 	Origin  string // header of the handshake; a program may leave it out and name its site
 	Site    string
@@ -48,13 +48,13 @@ type Config struct {
 	Title  string // explicit; empty: by the title rule
 	Client string // name/version told to the tracker
 
-	Rendition  string        // "auto" (default), "lowest", "highest", or a rendition's name
+	Rendition  string        // "auto" (default), "lowest", "highest", or a rendition's name, of an MPD the ID of a representation
 	Speed      float64       // the film is shown so many times as fast; 0 is 1
 	Buffer     time.Duration // what the player keeps ahead; 0 is DefaultBuffer
 	Seeks      []Seek
 	Pauses     []Pause
 	CatchUp    float64       // the most at which a live stream is played while it is further behind than it is to be; 0 is 1, as in hls.js
-	LowLatency bool          // parts of a live stream are played and shared as they come, where its playlists have any
+	LowLatency bool          // parts of a live stream are played and shared as they come, where its playlists of HLS have any
 	Leave      time.Duration // after the start; 0: at the film's end
 	// ReadyOffers is how many offers go out with the join, to peers that the tracker picks: those links come a round trip
 	// sooner. At most signal.MaxOffers.
