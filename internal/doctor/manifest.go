@@ -19,8 +19,9 @@ type manifest struct {
 	renditions int
 	list       answer   // the playlist that names the segments; the manifest itself where it does
 	segments   []object // of one rendition
-	media      int      // how many of these are no initialization segments; of HLS alone
+	media      int      // how many of these are no initialization segments
 	length     time.Duration
+	indexed    bool // an index names segments, and is not read here
 }
 
 // object is a segment, or an initialization segment.
@@ -143,9 +144,14 @@ func (m *manifest) readMPD(at *url.URL, e *examination) []Finding {
 		}
 		for _, s := range r.Segments {
 			m.segments = append(m.segments, object{s.URL.String(), s.Ranged, s.First, s.Last})
+			if !s.Init {
+				m.media++
+				m.length += s.Duration
+			}
 		}
 		for _, x := range r.Indexes {
 			m.segments = append(m.segments, object{x.URL.String(), x.Ranged, x.First, x.Last})
+			m.indexed = true
 		}
 	}
 	if len(m.segments) == 0 {

@@ -49,8 +49,8 @@ func checkPiece(ctx context.Context, e *examination) []Finding {
 		return skipped("this title is not shared, as said above")
 	case e.segment == nil:
 		return skipped("no segment came")
-	case e.manifest.dash:
-		return skipped("the headless viewer plays HLS, and this is DASH: try the page itself")
+	case e.manifest.indexed:
+		return skipped("an index names the segments, which doctor does not read: try leeway viewer --count 2 --require-peers %s", plainURL(e.cfg.Manifest))
 	case !e.manifest.live && e.manifest.media < fewest:
 		return skipped("the film has %s, and the first two come from the origin: try a longer film", counted(e.manifest.media, "segment"))
 	}
