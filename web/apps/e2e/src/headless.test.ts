@@ -16,11 +16,14 @@ afterAll(async () => {
   await demo?.stop();
 });
 
-test('a headless viewer serves Chromium, and Chromium serves a headless viewer', async () => {
-  const manifest = `${demo.url}/media/bbb/master.m3u8`;
+test.each([
+  ['HLS', 'master.m3u8', ''],
+  ['DASH', 'master.mpd', '&player=dashjs'],
+])('a headless viewer of %s serves Chromium, and Chromium serves a headless viewer', async (_, name, player) => {
+  const manifest = `${demo.url}/media/bbb/${name}`;
   const first = headlessViewer(manifest, demo.url, '45s');
   await pause(8_000);
-  const viewer = await Viewer.open(browser, `${demo.url}/?level=2&maxbuffer=20`, { name: 'Chromium' });
+  const viewer = await Viewer.open(browser, `${demo.url}/?level=2&maxbuffer=20${player}`, { name: 'Chromium' });
   await viewer.until('30 s of film', (seen) => seen.currentTime >= 30, 90_000);
   const gone = await first;
   // Only the browser is left when the last one comes.
@@ -38,4 +41,5 @@ test('a headless viewer serves Chromium, and Chromium serves a headless viewer',
   }
   expect(rejected_bytes).toBe(0);
   expect(viewer.consoleErrors()).toEqual([]);
+  await viewer.close();
 });
