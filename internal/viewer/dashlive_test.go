@@ -240,3 +240,50 @@ func TestALiveMPDBeforeItsStartIsWaitedFor(t *testing.T) {
 }
 
 func replaceOnce(text, from, to string) string { return strings.Replace(text, from, to, 1) }
+
+// TestALiveMPDWithSound: sound is cut elsewhere than the picture, and the MPD says where it is loaded from the next time.
+func TestALiveMPDWithSound(t *testing.T) {
+	for name, c := range map[string]struct {
+		delay    string
+		stalls   int64
+		from, to int64 // ms behind
+	}{
+		"three segments behind":             {"", 0, 6_000, 8_300},
+		"two and a quarter, as it suggests": {`suggestedPresentationDelay="PT4.5S"`, 0, 4_400, 4_700},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, onAirByMPD(60, func(b *broadcast, edge int) string {
+				// Segments of sound are 2 ms shorter than those of the picture, and drift away from them.
+				sound := `<AdaptationSet mimeType="audio/mp4"><SegmentTemplate media="0/seg-$Number$.ts" startNumber="0" timescale="48000" duration="96000"/><Representation id="a" bandwidth="64000"/></AdaptationSet>`
+				picture := videoSet(0, `timescale="30000" duration="60060"`, 400_000)
+				return b.dynamic(edge, c.delay+` minimumUpdatePeriod="PT4S"`, `<Location>moved.mpd</Location><Period start="PT0S">`+sound+picture+`</Period>`)
+			}))
+			first := true
+			s.wrap = func(o origin) Origin { return moved{o, &first, t} }
+			a := s.viewer(fast, func(cfg *Config) { byMPD(cfg); cfg.Leave = time.Minute })
+			s.w.run(61 * time.Second)
+			s.check()
+			if sum := a.now(); sum.Stats.Stalls != c.stalls || sum.Leaps != 0 || sum.LagMs < c.from || sum.LagMs > c.to {
+				t.Errorf("%d stalls, %d leaps, %d ms behind, %d errors (%s)", sum.Stats.Stalls, sum.Leaps, sum.LagMs, sum.Errors, sum.LastError)
+			}
+		})
+	}
+}
+
+// moved is an origin that has the MPD under its Location from the second time on.
+type moved struct {
+	origin
+	first *bool
+	t     *testing.T
+}
+
+func (m moved) Get(f Fetch, progress func(int64), done func(Fetched, error)) func() {
+	if strings.HasSuffix(f.URL, ".mpd") {
+		if *m.first != strings.HasSuffix(f.URL, mpdPath) {
+			m.t.Errorf("%s is asked for", f.URL)
+		}
+		*m.first = false
+		f.URL = "http://film.test" + mpdPath
+	}
+	return m.origin.Get(f, progress, done)
+}
