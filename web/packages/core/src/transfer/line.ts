@@ -55,7 +55,7 @@ export const createLine = (clock: Clock): Line => {
     sampledAt,
     timeUs(bytes) {
       const bps = estimate() || last;
-      return bps && bytes ? Math.ceil(answerMs * 1000 + (bytes * 8_000_000) / bps) : -1;
+      return bps && bytes ? Math.ceil((answerMs + (bytes * 8000) / bps) * 1000) : -1;
     },
     async fetch({ origin }, signal, onProgress, part) {
       const startedMs = clock.now();
