@@ -21,10 +21,11 @@ type Sample struct {
 	PeerCPU  float64   `json:"peer_cpu"`     // processors
 	ArmRSS   int64     `json:"arm_rss"`
 	PeerRSS  int64     `json:"peer_rss"`
-	Lag      float64   `json:"lag_s"`     // p99 of the arm that was the latest
-	OwnLag   float64   `json:"own_lag_s"` // of this controller
-	Drops    int64     `json:"drops"`     // datagrams that sockets had no room for, in this second
-	GC       float64   `json:"gc"`        // share of the collector of the processor time of the arm where it is largest
+	Lag      float64   `json:"lag_s"`       // p99 of the arm that was the latest
+	OwnLag   float64   `json:"own_lag_s"`   // of this controller
+	Drops    int64     `json:"drops"`       // datagrams that sockets had no room for, in this second
+	Silent   int       `json:"silent_arms"` // that are there and say nothing
+	GC       float64   `json:"gc"`          // share of the collector of the processor time of the arm where it is largest
 	Sent     float64   `json:"sent_bps"`
 	Received float64   `json:"received_bps"`
 	NACKs    int64     `json:"nacks"` // in this second
@@ -60,7 +61,13 @@ type sampler struct {
 
 // interval is between the last two things that an arm has said of itself. An arm's seconds are not this controller's: where it has said
 // nothing new within one of these, what it did before goes on.
-type interval struct{ before, after armwire.StatisticsBody }
+type interval struct {
+	before, after armwire.StatisticsBody
+	quiet         int // samples since
+}
+
+// mostQuiet is how many samples may pass without a word of an arm. Its seconds begin between this controller's, so that one may pass.
+const mostQuiet = 1
 
 func newSampler(u *run) *sampler {
 	s := &sampler{u: u, between: map[*Arm]interval{}}
@@ -116,8 +123,13 @@ func (s *sampler) sample(now time.Time) Sample {
 		i, b := s.between[a], a.Statistics()
 		said := b.At > i.after.At
 		if said {
-			i = interval{i.after, b}
-			s.between[a] = i
+			i = interval{before: i.after, after: b}
+		} else {
+			i.quiet++
+		}
+		s.between[a] = i
+		if a != u.peer && i.quiet > mostQuiet {
+			one.Silent++
 		}
 		if i.before.At == 0 {
 			continue // it has said too little
@@ -171,6 +183,9 @@ func (o *Sample) judge() {
 	}
 	if o.Lag > mostLag {
 		o.Spoiled = append(o.Spoiled, "an arm's clock ticks came late")
+	}
+	if o.Silent > 0 {
+		o.Spoiled = append(o.Spoiled, "an arm said nothing")
 	}
 	if o.OwnLag > mostLag {
 		o.Spoiled = append(o.Spoiled, "the controller's clock ticks came late")

@@ -20,7 +20,8 @@ import (
 	"github.com/leeway-video/leeway/internal/procstat"
 )
 
-// lagStep is how often the clock is looked at: a goroutine that sleeps so long comes late by what the scheduler makes it wait.
+// lagStep is how often the clock is looked at: a goroutine that sleeps so long comes late by what the scheduler makes it wait. A tick that
+// comes late by more has kept those behind it, which count by their own lateness: a stall of half a second is not one tick of a hundred.
 const lagStep = 10 * time.Millisecond
 
 // Watch is of one process. The zero value is ready for Start.
@@ -59,7 +60,7 @@ func (w *Watch) Wait() { w.wg.Wait() }
 func (w *Watch) late(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_ = w.lag.RecordValue(min(max(d.Microseconds(), 0), time.Minute.Microseconds())) // within the histogram's range
+	_ = w.lag.RecordCorrectedValue(min(max(d.Microseconds(), 0), time.Minute.Microseconds()), lagStep.Microseconds()) // within the histogram's range
 }
 
 // Figures are those of now. take begins the time anew that Lag and MachineBusy are of.

@@ -26,6 +26,22 @@ func TestFiguresOfThisProcess(t *testing.T) {
 	}
 }
 
+// TestAStallDelaysEachTickOfIt: a process that stands still for 0.4 s of each second is late, though only one of its looks at the clock is.
+func TestAStallDelaysEachTickOfIt(t *testing.T) {
+	var w Watch
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w.Start(ctx)
+	w.Wait()
+	for range 60 {
+		w.late(time.Millisecond)
+	}
+	w.late(400 * time.Millisecond)
+	if f := w.Figures(true); f.Lag < 350_000 {
+		t.Errorf("lag %d µs", f.Lag)
+	}
+}
+
 func TestColumn(t *testing.T) {
 	table := []byte("Ip: A B\nIp: 1 2\nUdp: InDatagrams RcvbufErrors\nUdp: 17 4\nUdpLite: InDatagrams RcvbufErrors\nUdpLite: 9 9\n")
 	if got := column(table, "Udp:", "RcvbufErrors"); got != 4 {
