@@ -59,6 +59,15 @@ func (d *Delays) Add(b armwire.Delays) *armwire.Error {
 	return nil
 }
 
+// addChunks merges the delays of chunks of others, which nothing is added to any more.
+func (d *Delays) addChunks(others *Delays) {
+	others.mu.Lock()
+	defer others.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.chunk.Merge(others.chunk)
+}
+
 // mostEncoded bounds a histogram that an arm sends, bytes: the shape that is spoken of never comes near.
 const mostEncoded = 128 << 10
 

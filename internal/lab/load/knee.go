@@ -82,10 +82,7 @@ func (r *Result) knee() *Knee {
 // loaded are the samples in which enough clients were there and came or stayed: until those of a group begin to leave, or the arms had
 // too much to do.
 func (r *Result) loaded() (samples []Sample) {
-	end := longestRun
-	for _, g := range r.Scenario.Groups {
-		end = min(end, g.After+g.RampUp+g.Hold)
-	}
+	_, end := r.Scenario.whole()
 	spoiled := 0 // seconds in a row
 	for i, one := range r.Samples {
 		if one.Second > end.Seconds() || spoiled == kneeWindow {

@@ -83,16 +83,20 @@ func (r *Result) Err() error {
 }
 
 // result sums a run up.
-func (u *run) result(samples []Sample, stopped bool) *Result {
+func (u *run) result(s *sampler, stopped bool) *Result {
 	c := &u.counts
 	r := &Result{
-		Scenario: u.Scenario, Samples: samples, Figures: map[string]float64{},
+		Scenario: u.Scenario, Samples: s.samples, Figures: map[string]float64{},
 		Clients: ClientFigures{Came: c.came.Load(), Opened: c.opened.Load(), Failed: c.failed.Load(), Lost: c.lost.Load()},
 	}
 	u.mu.Lock()
 	r.Lost = slices.Clone(u.lost)
 	u.mu.Unlock()
-	u.figures(r)
+	chunks := s.whole
+	if chunks == nil {
+		chunks = u.total
+	}
+	u.figures(r, chunks)
 	r.Knee = r.knee()
 	r.check()
 	r.refuse()
@@ -102,15 +106,17 @@ func (u *run) result(samples []Sample, stopped bool) *Result {
 	return r
 }
 
-// figures computes what thresholds can be on.
-func (u *run) figures(r *Result) {
+// figures computes what thresholds can be on. Delays of chunks are of the time in which all clients are there: the many that come while a
+// run ramps up would make a percentile of the whole run good, however late all are under the load that is asked about.
+func (u *run) figures(r *Result, chunks *Delays) {
 	f, d := r.Figures, u.total
-	join, chunk, start := d.any()
+	join, _, start := d.any()
+	_, chunk, _ := chunks.any()
 	if join {
 		f["join_p50"], f["join_p99"] = d.Join(50).Seconds(), d.Join(99).Seconds()
 	}
 	if chunk {
-		f["chunk_p50"], f["chunk_p99"] = d.Chunk(50).Seconds(), d.Chunk(99).Seconds()
+		f["chunk_p50"], f["chunk_p99"] = chunks.Chunk(50).Seconds(), chunks.Chunk(99).Seconds()
 	}
 	if start {
 		f["startup_p50"], f["startup_p99"] = d.Start(50).Seconds(), d.Start(99).Seconds()
@@ -159,18 +165,9 @@ func (r *Result) check() {
 	}
 }
 
-// refuse takes the verdict back if the arms spoiled too much of the run.
+// refuse takes the verdict back if the arms spoiled too much of the run, or of the time in which all clients were there: what thresholds ask
+// about may be a small part of a run.
 func (r *Result) refuse() {
-	spoiled, why, most, arms := 0, map[string]int{}, 0.0, 1
-	for _, s := range r.Samples {
-		if len(s.Spoiled) > 0 {
-			spoiled++
-		}
-		for _, reason := range s.Spoiled {
-			why[reason]++
-		}
-		most, arms = max(most, s.ArmMost), max(arms, s.Arms)
-	}
 	if len(r.Samples) == 0 {
 		r.Verdict, r.Reasons = Refused, []string{"the run was shorter than a second"}
 		return
@@ -178,12 +175,40 @@ func (r *Result) refuse() {
 	if len(r.Lost) > 0 {
 		r.Verdict, r.Reasons = Refused, append(r.Reasons, "lost arms: "+strings.Join(r.Lost, ", "))
 	}
-	if float64(spoiled) > mostSpoiled*float64(len(r.Samples)) {
-		for _, reason := range slices.SortedFunc(maps.Keys(why), func(a, b string) int { return cmp.Or(why[b]-why[a], strings.Compare(a, b)) }) {
-			r.Reasons = append(r.Reasons, fmt.Sprintf("%s in %d of %d seconds", reason, why[reason], len(r.Samples)))
+	whole := slices.DeleteFunc(slices.Clone(r.Samples), func(s Sample) bool { return !s.Whole })
+	for _, part := range []struct {
+		samples []Sample
+		of      string
+	}{{r.Samples, "seconds"}, {whole, "seconds in which all clients were there"}} {
+		if reasons := spoiled(part.samples, part.of); reasons != nil {
+			most, arms := 0.0, 1
+			for _, s := range r.Samples {
+				most, arms = max(most, s.ArmMost), max(arms, s.Arms)
+			}
+			r.Verdict, r.Reasons, r.Advice = Refused, append(r.Reasons, reasons...), advice(arms, most)
+			return
 		}
-		r.Verdict, r.Advice = Refused, advice(arms, most)
 	}
+}
+
+// spoiled says why nothing is claimed from these seconds; nil: few enough were spoiled.
+func spoiled(samples []Sample, of string) (reasons []string) {
+	n, why := 0, map[string]int{}
+	for _, s := range samples {
+		if len(s.Spoiled) > 0 {
+			n++
+		}
+		for _, reason := range s.Spoiled {
+			why[reason]++
+		}
+	}
+	if float64(n) <= mostSpoiled*float64(len(samples)) {
+		return nil
+	}
+	for _, reason := range slices.SortedFunc(maps.Keys(why), func(a, b string) int { return cmp.Or(why[b]-why[a], strings.Compare(a, b)) }) {
+		reasons = append(reasons, fmt.Sprintf("%s in %d of %d %s", reason, why[reason], len(samples), of))
+	}
+	return reasons
 }
 
 // advice says what would help, where the busiest of so many arms used a share of its processors.

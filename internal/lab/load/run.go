@@ -109,7 +109,7 @@ func (r *Runner) Run(ctx context.Context) (_ *Result, err error) {
 	sampling.Wait()
 	u.settle(ctx)
 	u.over.Store(true)
-	return u.result(s.samples, ctx.Err() != nil), nil
+	return u.result(s, ctx.Err() != nil), nil
 }
 
 // gather starts and awaits the arms.

@@ -28,6 +28,7 @@ type Sample struct {
 	GC       float64   `json:"gc"`          // share of the collector of the processor time of the arm where it is largest
 	Sent     float64   `json:"sent_bps"`
 	Received float64   `json:"received_bps"`
+	Whole    bool      `json:"whole"` // all clients are there, or would be
 	NACKs    int64     `json:"nacks"` // in this second
 	Join     float64   `json:"join_p99_s"`
 	Chunk    float64   `json:"chunk_p99_s"`
@@ -57,6 +58,7 @@ type sampler struct {
 	u       *run
 	between map[*Arm]interval
 	samples []Sample
+	whole   *Delays // of the seconds in which all clients were there; nil: there was none
 }
 
 // interval is between the last two things that an arm has said of itself. An arm's seconds are not this controller's: where it has said
@@ -110,6 +112,13 @@ func (s *sampler) sample(now time.Time) Sample {
 	one := Sample{
 		At: now, Second: now.Sub(u.began).Seconds(), Up: c.up.Load(), Opened: c.opened.Load(), Failed: c.failed.Load(), Lost: c.lost.Load(),
 		Join: second.Join(99).Seconds(), Chunk: second.Chunk(99).Seconds(),
+	}
+	if from, to := u.Scenario.whole(); from < now.Sub(u.began) && now.Sub(u.began) <= to {
+		if s.whole == nil {
+			s.whole = NewDelays()
+		}
+		s.whole.addChunks(second)
+		one.Whole = true
 	}
 	for _, a := range u.all() {
 		select {
@@ -170,7 +179,8 @@ const (
 	mostLag    = 0.050 // seconds that its clock ticks came late, p99
 	mostGC     = 0.30  // of its processor time, where it uses busyEnough of a processor
 	busyEnough = 0.25
-	// mostSpoiled is the share of the seconds of a run that may be spoiled; more, and there is no verdict.
+	// mostSpoiled is the share of the seconds of a run, and of those in which all clients are there, that may be spoiled; more, and there is
+	// no verdict.
 	mostSpoiled = 0.05
 	// comfortable is the share of its processors that an arm is planned with.
 	comfortable = 0.60

@@ -1,9 +1,12 @@
 package load
 
 import (
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
 )
@@ -32,5 +35,52 @@ func TestAnArmThatStandsStillSpoilsItsSeconds(t *testing.T) {
 	want := []bool{false, false, false, false, false, true, true, true, true, false, false, false}
 	if !slices.Equal(spoiled, want) {
 		t.Errorf("spoiled %v, want %v", spoiled, want)
+	}
+}
+
+// chunk is what an arm tells of a second in which so many chunks came so late.
+func chunk(t *testing.T, n int64, late time.Duration) armwire.Message {
+	t.Helper()
+	h := hdrhistogram.New(1, longestDelay.Microseconds(), digits)
+	if err := h.RecordValues(late.Microseconds(), n); err != nil {
+		t.Fatal(err)
+	}
+	b, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(armwire.StatisticsBody{At: 1, Delays: armwire.Delays{Chunk: string(b)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return armwire.Message{Kind: armwire.Statistics, Body: body}
+}
+
+// TestDelaysAreOfWhenAllClientsAreThere: for 100 s clients come and all is well; for the 5 s that they are all there, no chunk is in time
+// for a hundredth of the clients. Those are less than a hundredth of all chunks.
+func TestDelaysAreOfWhenAllClientsAreThere(t *testing.T) {
+	u, arm, _ := measured()
+	u.Scenario.Groups = []Group{{RampUp: 100 * time.Second, Hold: 5 * time.Second, RampDown: 10 * time.Second}}
+	u.began = time.Unix(1000, 0)
+	s := newSampler(u)
+	for second := 1; second <= 115; second++ {
+		u.hear(arm, chunk(t, 980, 2*time.Millisecond))
+		if second > 100 && second <= 105 {
+			u.hear(arm, chunk(t, 20, 3*time.Second))
+		}
+		s.samples = append(s.samples, s.sample(u.began.Add(time.Duration(second)*time.Second)))
+	}
+	r := u.result(s, false)
+	if got := r.Figures["chunk_p99"]; got < 2.9 {
+		t.Errorf("99 %% of the chunks are %v s late at the most", got)
+	}
+	// Groups of which one leaves before the other comes are never there together.
+	u.Scenario.Groups = append(u.Scenario.Groups, Group{After: time.Hour, Hold: time.Second})
+	s.whole = nil
+	if one := s.sample(u.began.Add(104 * time.Second)); one.Whole || s.whole != nil {
+		t.Error("all clients are there, though some come in an hour")
+	}
+	if got := u.result(s, false).Figures["chunk_p99"]; got > 0.01 {
+		t.Errorf("of the whole run: %v s", got)
 	}
 }

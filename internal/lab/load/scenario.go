@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"math"
 	"net/url"
 	"regexp"
 	"strings"
@@ -73,6 +74,16 @@ type Group struct {
 	Token      string        `yaml:"token"`
 	Endpoint   string        `yaml:"endpoint"` // of WHIP or WHEP; {client} in it is the number of the client
 	Swarms     int           `yaml:"swarms"`   // that sessions of behavior join are spread over; 1
+}
+
+// whole is the time of a run in which the clients of all groups are there: from when the last has come until the first leaves. There is
+// none where from is not before to.
+func (s *Scenario) whole() (from, to time.Duration) {
+	to = math.MaxInt64
+	for _, g := range s.Groups {
+		from, to = max(from, g.After+g.RampUp), min(to, g.After+g.RampUp+g.Hold)
+	}
+	return from, to
 }
 
 // Problem is one thing that is wrong with a scenario. Path names the key, as "groups[0].ramp_up".

@@ -135,6 +135,18 @@ func TestASpoiledRunHasNoVerdict(t *testing.T) {
 	}
 }
 
+// TestASpoiledHoldHasNoVerdict: the ten seconds in which all clients were there are a twentieth of the run.
+func TestASpoiledHoldHasNoVerdict(t *testing.T) {
+	r := &Result{Verdict: Passed, Samples: seconds(215, func(i int, s *Sample) {
+		if s.Whole = i > 200 && i <= 210; s.Whole {
+			s.ArmMost = 0.95
+		}
+	})}
+	if r.refuse(); r.Verdict != Refused || len(r.Reasons) != 1 || !strings.Contains(r.Reasons[0], "10 of 10 seconds in which all") {
+		t.Errorf("%s, %q", r.Verdict, r.Reasons)
+	}
+}
+
 func TestAMissedThreshold(t *testing.T) {
 	r := &Result{
 		Scenario: Scenario{Name: "a", Thresholds: []string{"join_p99<2s", "chunk_p99<1s", "nacks<=0"}}, Figures: map[string]float64{"join_p99": 3, "nacks": 0},
@@ -160,7 +172,7 @@ func TestAMissedThreshold(t *testing.T) {
 func TestViewersThatGaveUpAreLost(t *testing.T) {
 	one := &Arm{statistics: armwire.StatisticsBody{Viewers: &armwire.ViewerCounts{Ended: 7, Errors: 3, Played: 60_000}}}
 	r := &Result{Figures: map[string]float64{}, Clients: ClientFigures{Came: 10, Opened: 10}}
-	(&run{arms: []*Arm{one}, total: NewDelays()}).figures(r)
+	(&run{arms: []*Arm{one}, total: NewDelays()}).figures(r, NewDelays())
 	if r.Clients.Lost != 3 || r.Figures["lost_ratio"] != 0.3 || r.Figures["stall_ratio"] != 0 {
 		t.Errorf("%+v, %v", r.Clients, r.Figures)
 	}
