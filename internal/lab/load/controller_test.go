@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -230,6 +233,19 @@ func TestAnArmTooManyTakesNoPlace(t *testing.T) {
 	defer u.over.Store(true)
 	if _, err := u.gather(ctx); err != nil || u.peer == nil || len(u.arms) != 2 {
 		t.Errorf("%v; %d arms, the peer is %v", err, len(u.arms), u.peer)
+	}
+}
+
+// TestWhoseFaultItIs that a client did not connect.
+func TestWhoseFaultItIs(t *testing.T) {
+	for err, want := range map[error]bool{
+		fmt.Errorf("x: %w", armwire.Fail(armwire.PortInUse, "x")): true, armwire.Fail(armwire.Failed, "too many open files"): true,
+		armwire.Fail(armwire.BadSDP, "x"): false, &EndpointError{}: false, context.DeadlineExceeded: false, ErrDown: false,
+		&net.OpError{Err: os.NewSyscallError("socket", syscall.EMFILE)}: true, &net.OpError{Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}: false,
+	} {
+		if got := unplaced(err); got != want {
+			t.Errorf("%v: %v", err, got)
+		}
 	}
 }
 

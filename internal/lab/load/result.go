@@ -31,7 +31,8 @@ type Result struct {
 	Figures  map[string]float64 `json:"figures"` // seconds and ratios; one that was not measured is missing
 	Clients  ClientFigures      `json:"clients"`
 	Lost     []string           `json:"lost_arms,omitempty"`
-	Knee     *Knee              `json:"knee,omitempty"` // null: there is none
+	Unplaced string             `json:"unplaced,omitempty"` // how many clients the arms had no place for, and why
+	Knee     *Knee              `json:"knee,omitempty"`     // null: there is none
 	Checked  []Checked          `json:"thresholds,omitempty"`
 	Samples  []Sample           `json:"samples"`
 }
@@ -92,6 +93,9 @@ func (u *run) result(s *sampler, stopped bool) *Result {
 	u.mu.Lock()
 	r.Lost = slices.Clone(u.lost)
 	u.mu.Unlock()
+	if n := c.unplaced.Load(); n > 0 {
+		r.Unplaced = fmt.Sprintf("the arms had no place for %d of %d clients: %s", n, r.Clients.Came, *c.lacks.Load())
+	}
 	chunks := s.whole
 	if chunks == nil {
 		chunks = u.total
@@ -174,6 +178,9 @@ func (r *Result) refuse() {
 	}
 	if len(r.Lost) > 0 {
 		r.Verdict, r.Reasons = Refused, append(r.Reasons, "lost arms: "+strings.Join(r.Lost, ", "))
+	}
+	if r.Unplaced != "" {
+		r.Verdict, r.Reasons = Refused, append(r.Reasons, r.Unplaced)
 	}
 	whole := slices.DeleteFunc(slices.Clone(r.Samples), func(s Sample) bool { return !s.Whole })
 	for _, part := range []struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
@@ -68,7 +69,30 @@ type run struct {
 }
 
 // clientCounts are of all groups.
-type clientCounts struct{ came, up, opened, failed, lost atomic.Int64 }
+type clientCounts struct {
+	came, up, opened, failed, lost atomic.Int64
+	unplaced                       atomic.Int64           // of failed: for want of something that the arms or this controller lack
+	lacks                          atomic.Pointer[string] // what it was, of the first
+}
+
+// fail counts a client that did not connect.
+func (c *clientCounts) fail(err error) {
+	c.failed.Add(1)
+	if unplaced(err) {
+		c.unplaced.Add(1)
+		text := err.Error()
+		c.lacks.CompareAndSwap(nil, &text)
+	}
+}
+
+// unplaced says whether a client failed for want of what arms and controller need: a bound that an arm was started with, file descriptors,
+// ports. The server under test has no part in it.
+func unplaced(err error) bool {
+	if bad := (*armwire.Error)(nil); errors.As(err, &bad) {
+		return bad.Code == armwire.Limit || bad.Code == armwire.PortInUse || bad.Code == armwire.Failed
+	}
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL)
+}
 
 // Run runs the scenario, whose Check has found nothing. The result is of what was measured, also if ctx ends early.
 func (r *Runner) Run(ctx context.Context) (_ *Result, err error) {
@@ -288,7 +312,7 @@ func (g *group) come(ctx context.Context, i int, due time.Time) *client {
 	if err != nil {
 		c.leave(ctx)
 		if ctx.Err() == nil {
-			u.counts.failed.Add(1)
+			u.counts.fail(err)
 			g.complain(err)
 		}
 		return nil

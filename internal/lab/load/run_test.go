@@ -20,6 +20,7 @@ import (
 // rig runs scenarios with arms in this process.
 type rig struct {
 	runner load.Runner
+	most   int // sessions of an arm; 0: its default
 
 	mu   sync.Mutex
 	kill map[string]func() error // guarded by mu
@@ -44,7 +45,7 @@ func newRig(t *testing.T, s load.Scenario) *rig {
 		ctx, cancel := context.WithCancel(context.Background())
 		over := make(chan error, 1)
 		go func() {
-			over <- arm.Run(ctx, arm.Config{Controller: c.URL(), Name: l.Name, Token: "right", MaxSockets: 8})
+			over <- arm.Run(ctx, arm.Config{Controller: c.URL(), Name: l.Name, Token: "right", MaxSockets: 8, MaxSessions: r.most})
 		}()
 		var once sync.Once
 		stop := func() (err error) {
@@ -144,6 +145,22 @@ func TestARunThatIsStoppedLeavesNothing(t *testing.T) {
 	var refused *load.RefusedError
 	if got.Verdict != load.Stopped || !errors.As(got.Err(), &refused) || got.Clients.Lost != 0 {
 		t.Errorf("%s, %v, %+v", got.Verdict, got.Err(), got.Clients)
+	}
+}
+
+// TestClientsWithoutAPlaceAreNoVerdict: the tester has room for two of four, which says nothing of the server.
+func TestClientsWithoutAPlaceAreNoVerdict(t *testing.T) {
+	g := group("idle", load.Idle, 4)
+	g.Hold = 1500 * time.Millisecond
+	r := newRig(t, load.Scenario{Name: "full", Groups: []load.Group{g}, Thresholds: []string{"failed_ratio<1%"}})
+	r.most = 2
+	got, err := r.runner.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *load.RefusedError
+	if got.Verdict != load.Refused || !errors.As(got.Err(), &refused) || got.Clients.Failed != 2 || !strings.Contains(got.Unplaced, "2 of 4 clients: arm protocol: limit") {
+		t.Errorf("%s, %v, %+v, %q", got.Verdict, got.Err(), got.Clients, got.Unplaced)
 	}
 }
 
