@@ -13,7 +13,8 @@ import (
 
 // watcher is a session that is a viewer.
 type watcher struct {
-	v *headless.Viewer
+	v     *headless.Viewer
+	began time.Time
 
 	mu      sync.Mutex
 	last    armwire.ViewerReport // guarded by mu: as it stood when it was closed
@@ -42,7 +43,7 @@ func (s *session) watchTitle(b armwire.ViewerBody) *armwire.Error {
 	if err != nil {
 		return armwire.Fail(armwire.Failed, "%v", err)
 	}
-	s.viewer, s.phase = &watcher{v: v, arm: s.arm}, up
+	s.viewer, s.phase = &watcher{v: v, began: time.Now(), arm: s.arm}, up
 	s.arm.counts.openedAll.Add(1)
 	return nil
 }
@@ -75,7 +76,8 @@ func (w *watcher) look() {
 	}
 }
 
-// stop has the viewer leave, and waits for it.
+// stop has the viewer leave, and waits for it. One that waits for its first picture yet has had a startup of that long at least: without it
+// the delays would be of those alone that had a picture.
 func (w *watcher) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,6 +85,10 @@ func (w *watcher) stop() {
 		return
 	}
 	w.look()
+	if !w.started && w.last.Ended == "" && w.last.Played == 0 {
+		w.started = true
+		w.arm.counts.note(w.arm.counts.start, time.Since(w.began))
+	}
 	w.closed = true
 	w.v.Close()
 	if w.last.Ended == "" {

@@ -142,7 +142,7 @@ type TrafficCounts struct {
 type Delays struct {
 	Setup string `json:"setup,omitempty"` // from the peer's description to webrtcup
 	Chunk string `json:"chunk,omitempty"` // from when a chunk was due to be sent until it came: at the receiver, or at the sender if it was echoed
-	Start string `json:"start,omitempty"` // startup delay of viewers
+	Start string `json:"start,omitempty"` // startup delay of viewers; of one that left without a picture, how long it was there
 }
 
 // ViewerCounts are of sessions that are viewers.
