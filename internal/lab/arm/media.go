@@ -1,6 +1,7 @@
 package arm
 
 import (
+	"math/bits"
 	"strings"
 	"sync/atomic"
 
@@ -20,7 +21,7 @@ const nackBuffer = 256
 
 // rtpCounts are of one session.
 type rtpCounts struct {
-	nacks atomic.Int64 // sent and received
+	nacks atomic.Int64 // packets asked for again, by this side and by the peer
 	lost  atomic.Int64 // packets that had not come when a later one did
 	total *counts      // of the arm
 }
@@ -87,7 +88,7 @@ func (m *mediaParts) api(c *peerConn, own *direct) *webrtc.API {
 	return webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(m.codecs), webrtc.WithInterceptorRegistry(r))
 }
 
-// nackCounter counts the NACKs that a session sends.
+// nackCounter counts what a session asks for again.
 type nackCounter struct {
 	interceptor.NoOp
 	c *rtpCounts
@@ -104,10 +105,15 @@ func (n *nackCounter) BindRTCPWriter(w interceptor.RTCPWriter) interceptor.RTCPW
 	})
 }
 
+// nacksIn is how many packets are asked for again. One NACK may ask for many.
 func nacksIn(packets []rtcp.Packet) (n int) {
 	for _, p := range packets {
-		if _, ok := p.(*rtcp.TransportLayerNack); ok {
-			n++
+		asked, ok := p.(*rtcp.TransportLayerNack)
+		if !ok {
+			continue
+		}
+		for _, pair := range asked.Nacks {
+			n += 1 + bits.OnesCount16(uint16(pair.LostPackets))
 		}
 	}
 	return n
@@ -238,6 +244,7 @@ func (r *reception) take() error {
 	}
 	s.received.Add(int64(len(p.Payload)))
 	r.c.rtp.total.receivedBytes.Add(int64(len(p.Payload)))
+	r.c.rtp.total.receivedPackets.Add(1)
 	r.record.write(p)
 	s.forward(r.kind, p)
 	return nil

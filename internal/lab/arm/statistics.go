@@ -21,9 +21,9 @@ const (
 
 // counts are of all sessions.
 type counts struct {
-	sentBytes, receivedBytes, sentChunks, receivedChunks, held, nacks, lostPackets atomic.Int64
-	recorded                                                                       atomic.Int64
-	openedAll, failed, lost, up                                                    atomic.Int64
+	sentBytes, receivedBytes, sentChunks, receivedChunks, held, receivedPackets, nacks, lostPackets atomic.Int64
+	recorded                                                                                        atomic.Int64
+	openedAll, failed, lost, up                                                                     atomic.Int64
 
 	mu                  sync.Mutex
 	setup, delay, start *hdrhistogram.Histogram // guarded by mu; of µs, since the last statistics
@@ -145,7 +145,7 @@ func (a *Arm) statistics(now time.Time, take bool) armwire.StatisticsBody {
 		Sessions: armwire.SessionCounts{Up: int(c.up.Load()), Opened: c.openedAll.Load(), Failed: c.failed.Load(), Lost: c.lost.Load()},
 		Traffic: armwire.TrafficCounts{
 			SentBytes: c.sentBytes.Load(), ReceivedBytes: c.receivedBytes.Load(), SentChunks: c.sentChunks.Load(),
-			ReceivedChunks: c.receivedChunks.Load(), HeldChunks: c.held.Load(), NACKs: c.nacks.Load(), LostPackets: c.lostPackets.Load(),
+			ReceivedChunks: c.receivedChunks.Load(), HeldChunks: c.held.Load(), ReceivedPackets: c.receivedPackets.Load(), NACKs: c.nacks.Load(), LostPackets: c.lostPackets.Load(),
 		},
 	}
 	c.mu.Lock()

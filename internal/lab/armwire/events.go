@@ -80,7 +80,7 @@ type StateBody struct {
 	Sent     int64         `json:"sent_bytes"` // of chunks or RTP payload
 	Received int64         `json:"received_bytes"`
 	Chunks   int64         `json:"chunks,omitempty"` // received
-	NACKs    int64         `json:"nacks,omitempty"`  // sent and received
+	NACKs    int64         `json:"nacks,omitempty"`  // packets asked for again, by this side and by the peer
 	Lost     int64         `json:"lost,omitempty"`   // RTP packets
 	Viewer   *ViewerReport `json:"viewer,omitempty"`
 }
@@ -129,13 +129,14 @@ type SessionCounts struct {
 
 // TrafficCounts are of chunks and of media.
 type TrafficCounts struct {
-	SentBytes      int64 `json:"sent_bytes"`
-	ReceivedBytes  int64 `json:"received_bytes"`
-	SentChunks     int64 `json:"sent_chunks"`
-	ReceivedChunks int64 `json:"received_chunks"`
-	HeldChunks     int64 `json:"held_chunks"` // due, and not taken by the connection: it was full
-	NACKs          int64 `json:"nacks"`
-	LostPackets    int64 `json:"lost_packets"`
+	SentBytes       int64 `json:"sent_bytes"`
+	ReceivedBytes   int64 `json:"received_bytes"`
+	SentChunks      int64 `json:"sent_chunks"`
+	ReceivedChunks  int64 `json:"received_chunks"`
+	HeldChunks      int64 `json:"held_chunks"`      // due, and not taken by the connection: it was full
+	ReceivedPackets int64 `json:"received_packets"` // RTP
+	NACKs           int64 `json:"nacks"`            // packets asked for again, by this side and by its peers
+	LostPackets     int64 `json:"lost_packets"`
 }
 
 // Delays are HDR histograms of µs (V2, compressed, base64), of what came since the last statistics; empty: nothing came.

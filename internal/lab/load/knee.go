@@ -25,6 +25,8 @@ const kneeWindow = 5
 type measure struct {
 	name string
 	of   func(Sample) float64
+	// known says whether a second has it: one in which no client came has no time to connect; nil: each has.
+	known func(Sample) bool
 	// worse says whether a value is a knee after a best one.
 	worse func(value, best float64) bool
 	less  bool // less is better
@@ -37,9 +39,8 @@ const (
 	kneeTimes  = 3
 	chunkFloor = 50 * time.Millisecond
 	joinFloor  = 250 * time.Millisecond
-	// kneeNACKs is the share of packets that are asked for again, a packet being about packetBytes.
-	kneeNACKs   = 0.01
-	packetBytes = 1200
+	// kneeNACKs is the share of packets that are asked for again.
+	kneeNACKs = 0.01
 )
 
 var measures = []measure{
@@ -48,16 +49,12 @@ var measures = []measure{
 		of:    func(s Sample) float64 { return s.Received / float64(s.Up) },
 		worse: func(v, best float64) bool { return v < kneeShare*best },
 	},
-	{name: "delay of chunks (99th percentile, s)", of: func(s Sample) float64 { return s.Chunk }, worse: slower(chunkFloor), less: true},
-	{name: "time to connect (99th percentile, s)", of: func(s Sample) float64 { return s.Join }, worse: slower(joinFloor), less: true},
+	{name: "delay of chunks (99th percentile, s)", of: func(s Sample) float64 { return s.Chunk }, known: func(s Sample) bool { return s.Chunk > 0 }, worse: slower(chunkFloor), less: true},
+	{name: "time to connect (99th percentile, s)", of: func(s Sample) float64 { return s.Join }, known: func(s Sample) bool { return s.Join > 0 }, worse: slower(joinFloor), less: true},
 	{
-		name: "packets asked for again",
-		of: func(s Sample) float64 {
-			if s.Received == 0 {
-				return 0
-			}
-			return float64(s.NACKs) / (s.Received / 8 / packetBytes)
-		},
+		name:  "packets asked for again",
+		of:    func(s Sample) float64 { return float64(s.NACKs) / s.Packets },
+		known: func(s Sample) bool { return s.Packets > 0 },
 		worse: func(v, _ float64) bool { return v > kneeNACKs }, less: true,
 	},
 }
@@ -97,6 +94,9 @@ func (r *Result) loaded() (samples []Sample) {
 }
 
 func (m measure) knee(samples []Sample) *Knee {
+	if m.known != nil { // a second without it is no good one, beside which all others are bad, nor one in which it has come back
+		samples = slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return !m.known(s) })
+	}
 	var means []float64
 	for i := range len(samples) - kneeWindow + 1 {
 		sum := 0.0

@@ -14,7 +14,7 @@ func ramp(of func(up int64, s *Sample)) *Result {
 		if second > 150 {
 			s.Up = max(0, 200-20*int64(second-150))
 		}
-		s.Received = 1e5 * float64(s.Up)
+		s.Received, s.Packets = 1e5*float64(s.Up), 50*float64(s.Up) // of 250 bytes
 		of(s.Up, &s)
 		r.Samples = append(r.Samples, s)
 	}
@@ -41,6 +41,11 @@ func TestTheKneeIsWhereClientsHaveLess(t *testing.T) {
 				s.NACKs = up
 			}
 		}, 70, 82, "packets asked for again"},
+		"few repairs": {func(up int64, s *Sample) {
+			if up > 80 {
+				s.NACKs = up / 4
+			}
+		}, 0, 0, ""},
 		"one slow second": {func(up int64, s *Sample) {
 			if up == 100 {
 				s.Join, s.Received = 5, 0
@@ -49,6 +54,24 @@ func TestTheKneeIsWhereClientsHaveLess(t *testing.T) {
 		"a delay that is not noticed": {func(up int64, s *Sample) {
 			if up > 80 {
 				s.Chunk = 0.04
+			}
+		}, 0, 0, ""},
+		"connecting": {func(up int64, s *Sample) {
+			switch {
+			case up == 200:
+				s.Join = 0 // none comes any more
+			case up > 150:
+				s.Join = 2
+			}
+		}, 140, 154, "time to connect (99th percentile, s)"},
+		"chunks that come later, and are always so late": {func(up int64, s *Sample) {
+			if s.Chunk = 0; up > 100 {
+				s.Chunk = 0.06
+			}
+		}, 0, 0, ""},
+		"clients that come later, from far": {func(up int64, s *Sample) {
+			if s.Join = 0; up > 60 {
+				s.Join = 0.3
 			}
 		}, 0, 0, ""},
 		"few clients": {func(up int64, s *Sample) {

@@ -69,7 +69,7 @@ func (r *Result) WritePage(w io.Writer) error {
 		of("Received", "Mbit/s", func(s Sample) float64 { return s.Received / 1e6 }).named("all"),
 		of("Delay of chunks, 99th percentile", "ms", func(s Sample) float64 { return s.Chunk * 1e3 }).named("chunks"),
 		of("Time to connect, 99th percentile", "ms", func(s Sample) float64 { return s.Join * 1e3 }).named("clients"),
-		of("NACKs", "a second", func(s Sample) float64 { return float64(s.NACKs) }).named("all"),
+		of("Packets asked for again", "a second", func(s Sample) float64 { return float64(s.NACKs) }).named("all"),
 		of("Lateness of the arms' clocks, 99th percentile", "ms", func(s Sample) float64 { return s.Lag * 1e3 }).named("latest arm"),
 	}
 	return page.Execute(w, struct {

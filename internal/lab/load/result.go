@@ -134,7 +134,10 @@ func (u *run) figures(r *Result, chunks *Delays) {
 	for _, a := range u.all() {
 		s := a.Statistics()
 		sent, held, received = sent+s.Traffic.SentChunks, held+s.Traffic.HeldChunks, received+s.Traffic.ReceivedChunks
-		nacks, packets = nacks+s.Traffic.NACKs, packets+s.Traffic.LostPackets
+		packets += s.Traffic.LostPackets
+		if a != u.peer { // the arms have counted what it asked for, and what it was asked for
+			nacks += s.Traffic.NACKs
+		}
 		if v := s.Viewers; v != nil {
 			played, stalled, origin, peers = played+v.Played, stalled+v.Stalled, origin+v.Origin, peers+v.Peers
 			r.Clients.Lost += v.Errors // viewers that gave up: their sessions are there until they leave, and no other figure has them

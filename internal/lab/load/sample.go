@@ -28,8 +28,9 @@ type Sample struct {
 	GC       float64   `json:"gc"`          // share of the collector of the processor time of the arm where it is largest
 	Sent     float64   `json:"sent_bps"`
 	Received float64   `json:"received_bps"`
-	Whole    bool      `json:"whole"` // all clients are there, or would be
-	NACKs    int64     `json:"nacks"` // in this second
+	Whole    bool      `json:"whole"`            // all clients are there, or would be
+	Packets  float64   `json:"received_packets"` // RTP, of the arms, in this second
+	NACKs    int64     `json:"nacks"`            // packets that the arms and the peer asked for again, in this second
 	Join     float64   `json:"join_p99_s"`
 	Chunk    float64   `json:"chunk_p99_s"`
 	Spoiled  []string  `json:"spoiled,omitempty"` // why nothing is claimed from this second
@@ -157,13 +158,15 @@ func (s *sampler) sample(now time.Time) Sample {
 func (o *Sample) add(peer bool, i interval) {
 	before, b, long := i.before, i.after, float64(i.after.At-i.before.At)/1e6
 	cpu := float64(b.Machine.CPU-before.Machine.CPU) / 1e6
-	o.NACKs += int64(math.Ceil(float64(b.Traffic.NACKs-before.Traffic.NACKs) / long))
 	o.Received += 8 * float64(b.Traffic.ReceivedBytes-before.Traffic.ReceivedBytes) / long
 	o.Sent += 8 * float64(b.Traffic.SentBytes-before.Traffic.SentBytes) / long
 	if peer {
 		o.PeerCPU, o.PeerRSS = cpu/long, b.Machine.RSS
 		return
 	}
+	// What the arms ask the peer for, and it asks them for, both sides count. A peer of another program is heard of by the arms alone.
+	o.NACKs += int64(math.Ceil(float64(b.Traffic.NACKs-before.Traffic.NACKs) / long))
+	o.Packets += float64(b.Traffic.ReceivedPackets-before.Traffic.ReceivedPackets) / long
 	o.ArmCPU += cpu / long
 	o.ArmRSS += b.Machine.RSS
 	o.ArmMost = max(o.ArmMost, cpu/long/float64(max(b.Machine.Processors, 1)))

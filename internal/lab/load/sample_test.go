@@ -84,3 +84,19 @@ func TestDelaysAreOfWhenAllClientsAreThere(t *testing.T) {
 		t.Errorf("of the whole run: %v s", got)
 	}
 }
+
+// TestANACKIsCountedOnce: the arm that sent it has counted it, and so has the peer that it came to.
+func TestANACKIsCountedOnce(t *testing.T) {
+	u, arm, peer := measured()
+	s := newSampler(u)
+	one := Sample{}
+	for second := int64(1); second <= 2; second++ {
+		arm.statistics = armwire.StatisticsBody{At: second * 1e6, Traffic: armwire.TrafficCounts{NACKs: 30 * second, ReceivedPackets: 1000 * second}}
+		peer.statistics = armwire.StatisticsBody{At: second * 1e6, Traffic: armwire.TrafficCounts{NACKs: 30 * second, ReceivedPackets: 10 * second}}
+		one = s.sample(time.Unix(second, 0))
+	}
+	r := u.result(s, false)
+	if one.NACKs != 30 || one.Packets != 1000 || r.Figures["nacks"] != 60 {
+		t.Errorf("%d of %v packets in a second, %v in all", one.NACKs, one.Packets, r.Figures["nacks"])
+	}
+}
