@@ -40,7 +40,7 @@ svg { background: #f6f6f6; display: block } .key { font-size: 13px } .missed { f
 </style></head><body>
 <h1>{{.R.Scenario.Name}}: {{.R.Verdict}}</h1>
 {{with .R.Scenario.About}}<p>{{.}}</p>{{end}}
-{{range .R.Reasons}}<p>{{.}}</p>{{end}}{{with .R.Advice}}<p>{{.}}</p>{{end}}
+{{range .R.Reasons}}<p>{{.}}</p>{{end}}{{range .Notes}}<p>{{.}}</p>{{end}}
 <p>{{.R.Clients.Came}} clients came, {{.R.Clients.Opened}} connected, {{.R.Clients.Failed}} did not, {{.R.Clients.Lost}} were lost.</p>
 <p>Knee: {{.Knee}}.{{if .R.Knee}} The dashed lines are there.{{end}}</p>
 {{if .R.Checked}}<table><tr><th>threshold</th><th>measured</th><th></th></tr>
@@ -74,10 +74,11 @@ func (r *Result) WritePage(w io.Writer) error {
 	}
 	return page.Execute(w, struct {
 		R       *Result
+		Notes   []string
 		Knee    string
 		Figures [][2]string
 		Curves  []curve
-	}{r, r.kneeText(), figures, curves})
+	}{r, r.notes(), r.kneeText(), figures, curves})
 }
 
 var colors = []string{"#0057b8", "#c1440e"}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // Verdict says how a run has ended.
@@ -31,6 +32,7 @@ type Result struct {
 	Figures  map[string]float64 `json:"figures"` // seconds and ratios; one that was not measured is missing
 	Clients  ClientFigures      `json:"clients"`
 	Lost     []string           `json:"lost_arms,omitempty"`
+	Clocks   string             `json:"clocks,omitempty"`   // why there are no delays of chunks, though chunks came
 	Unplaced string             `json:"unplaced,omitempty"` // how many clients the arms had no place for, and why
 	Knee     *Knee              `json:"knee,omitempty"`     // null: there is none
 	Checked  []Checked          `json:"thresholds,omitempty"`
@@ -84,7 +86,7 @@ func (r *Result) Err() error {
 }
 
 // result sums a run up.
-func (u *run) result(s *sampler, stopped bool) *Result {
+func (u *run) result(s *sampler, clocks map[string]time.Duration, stopped bool) *Result {
 	c := &u.counts
 	r := &Result{
 		Scenario: u.Scenario, Samples: s.samples, Figures: map[string]float64{},
@@ -100,6 +102,12 @@ func (u *run) result(s *sampler, stopped bool) *Result {
 	if chunks == nil {
 		chunks = u.total
 	}
+	if len(clocks) > 0 && r.Scenario.oneWay() {
+		chunks, r.Clocks = NewDelays(), clocksText(clocks)
+		for i := range r.Samples {
+			r.Samples[i].Chunk = 0
+		}
+	}
 	u.figures(r, chunks)
 	r.Knee = r.knee()
 	r.check()
@@ -108,6 +116,15 @@ func (u *run) result(s *sampler, stopped bool) *Result {
 		r.Verdict, r.Reasons = Stopped, append([]string{"the run was stopped before its end"}, r.Reasons...)
 	}
 	return r
+}
+
+// clocksText says it to a person.
+func clocksText(clocks map[string]time.Duration) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(clocks)) {
+		all = append(all, fmt.Sprintf("the clock of %s is %s from the controller's", name, clocks[name].Abs().Round(time.Millisecond)))
+	}
+	return "delays of chunks are left out: " + strings.Join(all, ", ") + "; behavior echo needs one clock alone"
 }
 
 // figures computes what thresholds can be on. Delays of chunks are of the time in which all clients are there: the many that come while a
@@ -182,6 +199,9 @@ func (r *Result) refuse() {
 	if len(r.Lost) > 0 {
 		r.Verdict, r.Reasons = Refused, append(r.Reasons, "lost arms: "+strings.Join(r.Lost, ", "))
 	}
+	if r.Clocks != "" && slices.ContainsFunc(r.Checked, func(c Checked) bool { return strings.HasPrefix(c.Text, "chunk_") }) {
+		r.Verdict, r.Reasons = Refused, append(r.Reasons, r.Clocks)
+	}
 	if r.Unplaced != "" {
 		r.Verdict, r.Reasons = Refused, append(r.Reasons, r.Unplaced)
 	}
@@ -229,14 +249,24 @@ func advice(arms int, most float64) string {
 	return fmt.Sprintf("more arms would not help: the busiest of %d used %.0f %% of its processors. Keep other programs off the machine, and raise net.core.rmem_max if sockets drop", arms, 100*most)
 }
 
+// notes are what is said below the reasons.
+func (r *Result) notes() (all []string) {
+	for _, note := range []string{r.Advice, r.Clocks} {
+		if note != "" && !slices.Contains(r.Reasons, note) {
+			all = append(all, note)
+		}
+	}
+	return all
+}
+
 // WriteTable writes the result for a person.
 func (r *Result) WriteTable(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s: %s\n", r.Scenario.Name, r.Verdict)
 	for _, reason := range r.Reasons {
 		fmt.Fprintf(w, "  %s\n", reason)
 	}
-	if r.Advice != "" {
-		fmt.Fprintf(w, "  %s\n", r.Advice)
+	for _, note := range r.notes() {
+		fmt.Fprintf(w, "  %s\n", note)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "  clients\t%d came\t%d connected\t%d did not\t%d were lost\n", r.Clients.Came, r.Clients.Opened, r.Clients.Failed, r.Clients.Lost)

@@ -131,9 +131,9 @@ func (r *Runner) Run(ctx context.Context) (_ *Result, err error) {
 	playing.Wait()
 	stop()
 	sampling.Wait()
-	u.settle(ctx)
+	clocks := u.settle(ctx)
 	u.over.Store(true)
-	return u.result(s, ctx.Err() != nil), nil
+	return u.result(s, clocks, ctx.Err() != nil), nil
 }
 
 // gather starts and awaits the arms.
@@ -192,28 +192,41 @@ func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
 }
 
 // settle waits until the arms have told of all that their sessions did: they tell once a second, and the last second is of the run, too.
-// They have as long as a client that leaves.
-func (u *run) settle(ctx context.Context) {
+// They have as long as a client that leaves. It returns how far the clocks of arms are from this controller's; one that may be the same is left
+// out.
+func (u *run) settle(ctx context.Context) map[string]time.Duration {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
+	all := u.all()
+	clocks := make([]time.Duration, len(all))
 	var wg sync.WaitGroup
-	for _, a := range u.all() {
-		wg.Go(func() { u.settleOne(ctx, a) })
+	for i, a := range all {
+		wg.Go(func() { clocks[i] = u.settleOne(ctx, a) })
 	}
 	wg.Wait()
+	others := map[string]time.Duration{}
+	for i, a := range all {
+		if clocks[i] != 0 {
+			others[a.Name] = clocks[i]
+		}
+	}
+	return others
 }
 
 // settleOne asks an arm for the time, by its own clock, and waits for statistics of later.
-func (u *run) settleOne(ctx context.Context, a *Arm) {
+func (u *run) settleOne(ctx context.Context, a *Arm) (clock time.Duration) {
+	began := time.Now()
 	m, err := a.Call(ctx, armwire.GetState, "", nil)
 	if err != nil {
-		return
+		return 0
 	}
+	took := time.Since(began)
 	asked, bad := armwire.DecodeBody[armwire.StatisticsBody](m)
 	if bad != nil {
 		a.fail(bad)
-		return
+		return 0
 	}
+	clock = apart(asked.At, began, took)
 	told := make(chan struct{}, 1)
 	a.Listen(func(a *Arm, m armwire.Message) {
 		u.hear(a, m)
@@ -229,6 +242,20 @@ func (u *run) settleOne(ctx context.Context, a *Arm) {
 	case <-a.Gone():
 	case <-ctx.Done():
 	}
+	return clock
+}
+
+// clockStep is how exact delays of chunks are: an arm looks so often for chunks that are due.
+const clockStep = 5 * time.Millisecond
+
+// apart is how far the clock of an arm is ahead that said at (Unix µs) to a question of began, whose answer took so long; 0: both clocks may
+// be the same.
+func apart(at int64, began time.Time, took time.Duration) time.Duration {
+	ahead := time.UnixMicro(at).Sub(began.Add(took / 2))
+	if ahead.Abs() <= took/2+clockStep {
+		return 0
+	}
+	return ahead
 }
 
 // watch names an arm that is lost while the run goes on.

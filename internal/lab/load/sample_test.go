@@ -70,7 +70,7 @@ func TestDelaysAreOfWhenAllClientsAreThere(t *testing.T) {
 		}
 		s.samples = append(s.samples, s.sample(u.began.Add(time.Duration(second)*time.Second)))
 	}
-	r := u.result(s, false)
+	r := u.result(s, nil, false)
 	if got := r.Figures["chunk_p99"]; got < 2.9 {
 		t.Errorf("99 %% of the chunks are %v s late at the most", got)
 	}
@@ -80,7 +80,7 @@ func TestDelaysAreOfWhenAllClientsAreThere(t *testing.T) {
 	if one := s.sample(u.began.Add(104 * time.Second)); one.Whole || s.whole != nil {
 		t.Error("all clients are there, though some come in an hour")
 	}
-	if got := u.result(s, false).Figures["chunk_p99"]; got > 0.01 {
+	if got := u.result(s, nil, false).Figures["chunk_p99"]; got > 0.01 {
 		t.Errorf("of the whole run: %v s", got)
 	}
 }
@@ -95,8 +95,37 @@ func TestANACKIsCountedOnce(t *testing.T) {
 		peer.statistics = armwire.StatisticsBody{At: second * 1e6, Traffic: armwire.TrafficCounts{NACKs: 30 * second, ReceivedPackets: 10 * second}}
 		one = s.sample(time.Unix(second, 0))
 	}
-	r := u.result(s, false)
+	r := u.result(s, nil, false)
 	if one.NACKs != 30 || one.Packets != 1000 || r.Figures["nacks"] != 60 {
 		t.Errorf("%d of %v packets in a second, %v in all", one.NACKs, one.Packets, r.Figures["nacks"])
+	}
+}
+
+func TestClocksThatAreNotOne(t *testing.T) {
+	began := time.Unix(1000, 0)
+	for ahead, want := range map[time.Duration]bool{
+		0: false, 30 * time.Millisecond: false, -30 * time.Millisecond: false, // within the way there or back, and a step of the pacer
+		300 * time.Millisecond: true, -300 * time.Millisecond: true,
+	} {
+		got := apart(began.Add(25*time.Millisecond+ahead).UnixMicro(), began, 50*time.Millisecond)
+		if (got != 0) != want || want && got != ahead {
+			t.Errorf("a clock that is %s ahead is %s ahead", ahead, got)
+		}
+	}
+}
+
+// TestDelaysBetweenTwoClocksAreNotTold: a chunk of 200 ms is in time by the clock of an arm that is 300 ms behind.
+func TestDelaysBetweenTwoClocksAreNotTold(t *testing.T) {
+	for behavior, told := range map[Behavior]bool{Active: false, Mesh: false, Echo: true} {
+		u, arm, _ := measured()
+		u.Scenario = Scenario{Groups: []Group{{Behavior: behavior}}, Thresholds: []string{"chunk_p99<100ms"}}
+		s := newSampler(u)
+		u.hear(arm, chunk(t, 100, time.Microsecond))
+		s.samples = append(s.samples, s.sample(time.Unix(1, 0)))
+		r := u.result(s, map[string]time.Duration{"rack-2": -300 * time.Millisecond}, false)
+		_, is := r.Figures["chunk_p99"]
+		if is != told || (r.Verdict == Passed) != told || (r.Samples[0].Chunk > 0) != told || told != (r.Clocks == "") {
+			t.Errorf("%s: %s, %v, %q", behavior, r.Verdict, r.Figures, r.Reasons)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,6 +85,11 @@ func (s *Scenario) whole() (from, to time.Duration) {
 		from, to = max(from, g.After+g.RampUp), min(to, g.After+g.RampUp+g.Hold)
 	}
 	return from, to
+}
+
+// oneWay says whether chunks are timed at the other end than the one that sends them.
+func (s *Scenario) oneWay() bool {
+	return slices.ContainsFunc(s.Groups, func(g Group) bool { return g.Behavior == Active || g.Behavior == Mesh })
 }
 
 // Problem is one thing that is wrong with a scenario. Path names the key, as "groups[0].ramp_up".
