@@ -32,6 +32,7 @@ type loadRunCmd struct {
 	Set      map[string]string `help:"Replace $${NAME} in the scenario; may be repeated." placeholder:"NAME=TEXT"`
 	JSON     string            `name:"json" help:"File for the result as JSON; - is standard output." placeholder:"FILE" type:"path"`
 	ArmsAt   string            `name:"arms-at" help:"Address of this machine from which local arms reach a server elsewhere (default 127.0.0.1)." placeholder:"IP"`
+	Tested   int               `help:"Process of a server under test on this machine: its processors and memory, with all processes below it, stand beside those of the arms." placeholder:"PID"`
 	Wait     time.Duration     `help:"How long arms may take to be there." default:"1m"`
 	Metrics  string            `help:"Address of /metrics for Prometheus while it runs." placeholder:"HOST:PORT"`
 	HTML     string            `name:"html" help:"File for the result as a page with curves." placeholder:"FILE" type:"path"`
@@ -46,6 +47,7 @@ Examples:
   leeway-lab load run scenarios/echo.yaml
   leeway-lab load run --html result.html --json result.json scenarios/j2.yaml
   leeway-lab load run --set host=127.0.0.1:8080 scenarios/viewers-vod.yaml
+  leeway-lab load run --tested $(pidof janus) --set whip=… --set whep=… scenarios/media-server.yaml
   leeway-lab load run --metrics 127.0.0.1:9470 scenarios/j1.yaml
   leeway-lab load run --listen 0.0.0.0:7600 --token secret scenario.yaml    (and on other machines: leeway-lab arm --token secret ws://…:7600/)`
 }
@@ -81,7 +83,7 @@ func (c *loadRunCmd) Run(ctx context.Context, s *Streams) error {
 		progress = func(s load.Sample) { shown.sample(s); count(s) }
 	}
 	r := load.Runner{
-		Scenario: scenario, Controller: controller, Wait: c.Wait, Log: s.Stderr, Progress: progress,
+		Scenario: scenario, Controller: controller, Tested: c.Tested, Wait: c.Wait, Log: s.Stderr, Progress: progress,
 		Start: func(l load.Launch) (func() error, error) { return c.startArm(controller.URL(), l, s.Stderr) },
 	}
 	result, err := r.Run(ctx)

@@ -43,6 +43,7 @@ type Runner struct {
 	Scenario   Scenario
 	Controller *Controller
 	Start      Start
+	Tested     int           // process of a server under test that is none of the arms; its processors and memory are measured. 0: none
 	Wait       time.Duration // for arms to be there; 0: a minute
 	Progress   func(Sample)  // each second; nil: none
 	Log        io.Writer     // what a person should know of at once
@@ -96,6 +97,9 @@ func unplaced(err error) bool {
 
 // Run runs the scenario, whose Check has found nothing. The result is of what was measured, also if ctx ends early.
 func (r *Runner) Run(ctx context.Context) (_ *Result, err error) {
+	if err := r.checkTested(); err != nil {
+		return nil, err
+	}
 	u := &run{Runner: r, opening: make(chan struct{}, mostOpening), total: NewDelays(), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostOpening}}}
 	defer u.http.CloseIdleConnections()
 	u.second.Store(NewDelays())
@@ -152,11 +156,9 @@ func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
 			return stops, err
 		}
 	}
-	for i := range u.Scenario.Groups {
-		if u.Scenario.Groups[i].needsPeer() && !names[PeerName] {
-			if err := launch(PeerName, u.Scenario.Peer.Processors); err != nil {
-				return stops, err
-			}
+	if u.Scenario.HasPeer() {
+		if err := launch(PeerName, u.Scenario.Peer.Processors); err != nil {
+			return stops, err
 		}
 	}
 	within := cmp.Or(u.Wait, armsWithin)

@@ -18,7 +18,7 @@ type Sample struct {
 	Arms     int       `json:"arms"`         // that are there
 	ArmCPU   float64   `json:"arm_cpu"`      // processors, of all arms together
 	ArmMost  float64   `json:"arm_cpu_most"` // share of its processors of the busiest arm
-	PeerCPU  float64   `json:"peer_cpu"`     // processors
+	PeerCPU  float64   `json:"peer_cpu"`     // processors, of the peer or server under test
 	ArmRSS   int64     `json:"arm_rss"`
 	PeerRSS  int64     `json:"peer_rss"`
 	Lag      float64   `json:"lag_s"`       // p99 of the arm that was the latest
@@ -59,6 +59,7 @@ type sampler struct {
 	u       *run
 	between map[*Arm]interval
 	samples []Sample
+	tested  tested
 	whole   *Delays // of the seconds in which all clients were there; nil: there was none
 }
 
@@ -73,7 +74,7 @@ type interval struct {
 const mostQuiet = 1
 
 func newSampler(u *run) *sampler {
-	s := &sampler{u: u, between: map[*Arm]interval{}}
+	s := &sampler{u: u, between: map[*Arm]interval{}, tested: tested{pid: u.Tested}}
 	for _, a := range u.all() {
 		s.between[a] = interval{after: a.Statistics()}
 	}
@@ -148,6 +149,9 @@ func (s *sampler) sample(now time.Time) Sample {
 			one.Drops = max(one.Drops, i.after.Machine.Drops-i.before.Machine.Drops)
 		}
 		one.add(a == u.peer, i)
+	}
+	if u.Tested > 0 {
+		one.PeerCPU, one.PeerRSS = s.tested.look(now)
 	}
 	one.OwnLag = float64(u.self.Figures(true).Lag) / 1e6
 	one.judge()

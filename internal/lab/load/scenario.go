@@ -248,6 +248,11 @@ func (g *Group) checkBitrate() (all []Problem) {
 	return all
 }
 
+// HasPeer says whether the peer under test is an arm, which the controller starts.
+func (s *Scenario) HasPeer() bool {
+	return slices.ContainsFunc(s.Groups, func(g Group) bool { return g.needsPeer() })
+}
+
 // needsPeer says whether the clients connect to the arm that is the peer under test.
 func (g *Group) needsPeer() bool {
 	switch g.Behavior {

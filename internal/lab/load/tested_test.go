@@ -1,0 +1,45 @@
+package load
+
+import (
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTheServerUnderTestIsMeasured: it is this process, and a second of it is one in which it has worked.
+func TestTheServerUnderTestIsMeasured(t *testing.T) {
+	u, _, _ := measured()
+	u.peer = nil
+	u.Tested = os.Getpid()
+	s := newSampler(u)
+	if one := s.sample(time.Unix(1, 0)); one.PeerCPU != 0 || one.PeerRSS < 1<<20 {
+		t.Errorf("at first %v processors, %d bytes", one.PeerCPU, one.PeerRSS)
+	}
+	for began, x := time.Now(), 0.0; time.Since(began) < 50*time.Millisecond; x++ {
+		_ = math.Sqrt(x)
+	}
+	if one := s.sample(time.Unix(2, 0)); one.PeerCPU < 0.02 {
+		t.Errorf("%v processors in a second in which it worked for 50 ms", one.PeerCPU)
+	}
+	s.tested.pid = 1 << 30 // it is gone
+	if one := s.sample(time.Unix(3, 0)); one.PeerCPU != 0 || one.PeerRSS != 0 {
+		t.Errorf("once it is gone %v processors, %d bytes", one.PeerCPU, one.PeerRSS)
+	}
+}
+
+func TestAServerUnderTestThatCannotBe(t *testing.T) {
+	for name, c := range map[string]struct {
+		behavior Behavior
+		pid      int
+		want     string
+	}{
+		"its own peer": {Echo, os.Getpid(), "starts its own"}, "none": {WHEP, 1 << 30, "no process"}, "fine": {WHEP, os.Getpid(), ""}, "not asked for": {Echo, 0, ""},
+	} {
+		err := (&Runner{Tested: c.pid, Scenario: Scenario{Groups: []Group{{Behavior: c.behavior}}}}).checkTested()
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
