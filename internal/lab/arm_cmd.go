@@ -1,9 +1,11 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -21,7 +23,7 @@ type armCmd struct {
 	Controller  string        `arg:"" help:"Address of the controller, ws:// or wss://."`
 	Name        string        `help:"Name that the controller shows; by default the host and the process." placeholder:"NAME"`
 	Token       string        `help:"Token that the controller asks for." env:"LEEWAY_ARM_TOKEN" placeholder:"TOKEN"`
-	Listen      string        `help:"Address of the sessions' UDP sockets." default:"127.0.0.1" placeholder:"ADDRESS"`
+	Listen      string        `help:"Address of the sessions' UDP sockets (default: the one of this machine from which the controller is reached)." placeholder:"ADDRESS"`
 	MaxSessions int           `help:"Sessions that a controller may have." default:"20000" placeholder:"N"`
 	MaxSources  int           `help:"Sources that a controller may have." default:"64" placeholder:"N"`
 	MaxSockets  int           `help:"UDP sockets of each kind of session. A peer with one address takes that many sessions." default:"128" placeholder:"N"`
@@ -47,9 +49,11 @@ func (c *armCmd) Run(ctx context.Context, s *Streams) error {
 	if err != nil || at.Host == "" || at.Scheme != "ws" && at.Scheme != "wss" {
 		return cmdline.Usage(fmt.Errorf("arm: %q is no ws or wss address of a controller", c.Controller))
 	}
-	listen, err := netip.ParseAddr(c.Listen)
-	if err != nil {
-		return cmdline.Usage(fmt.Errorf("arm: --listen %q is no address (give one such as 10.0.0.5)", c.Listen))
+	var listen netip.Addr
+	if c.Listen != "" {
+		if listen, err = netip.ParseAddr(c.Listen); err != nil {
+			return cmdline.Usage(fmt.Errorf("arm: --listen %q is no address (give one such as 10.0.0.5)", c.Listen))
+		}
 	}
 	if c.MaxSessions < 1 || c.MaxSources < 1 || c.MaxSockets < 1 || c.RecordBytes < 1 {
 		return cmdline.Usage(fmt.Errorf("arm: a bound below 1"))
@@ -60,6 +64,9 @@ func (c *armCmd) Run(ctx context.Context, s *Streams) error {
 	}
 	log := slog.New(slog.NewTextHandler(s.Stderr, nil))
 	for began := time.Now(); ; {
+		if c.Listen == "" {
+			listen = addressFrom(at)
+		}
 		err := arm.Run(ctx, arm.Config{
 			Controller: c.Controller, Name: c.Name, Token: c.Token, Listen: listen, MaxSessions: c.MaxSessions, MaxSources: c.MaxSources,
 			MaxSockets: c.MaxSockets, RecordDir: c.Record, RecordBytes: c.RecordBytes, Log: log,
@@ -72,6 +79,21 @@ func (c *armCmd) Run(ctx context.Context, s *Streams) error {
 			return nil
 		}
 	}
+}
+
+// addressFrom is this machine's address from which a controller is reached: peers elsewhere reach no loopback address. It is the default of
+// arm.Config where there is none.
+func addressFrom(controller *url.URL) netip.Addr {
+	port := cmp.Or(controller.Port(), "80") // any, as nothing is sent
+	conn, err := net.Dial("udp", net.JoinHostPort(controller.Hostname(), port))
+	if err != nil {
+		return netip.Addr{} // so will the arm say that dials it
+	}
+	defer conn.Close()
+	if at := conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(); !at.IsLoopback() {
+		return at
+	}
+	return netip.Addr{}
 }
 
 // armName makes a name of the characters that the protocol has.

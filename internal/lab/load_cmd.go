@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"os"
 	"os/exec"
 	"strconv"
@@ -31,7 +33,7 @@ type loadRunCmd struct {
 	Token    string            `help:"Token that arms have to say; by default one that only local arms know." env:"LEEWAY_ARM_TOKEN" placeholder:"TOKEN"`
 	Set      map[string]string `help:"Replace $${NAME} in the scenario; may be repeated." placeholder:"NAME=TEXT"`
 	JSON     string            `name:"json" help:"File for the result as JSON; - is standard output." placeholder:"FILE" type:"path"`
-	ArmsAt   string            `name:"arms-at" help:"Address of this machine from which local arms reach a server elsewhere (default 127.0.0.1)." placeholder:"IP"`
+	ArmsAt   string            `name:"arms-at" help:"Address of this machine by which local arms reach a server elsewhere, and remote arms the peer of the scenario (default: the one from which they reach the controller)." placeholder:"IP"`
 	Tested   int               `help:"Process of a server under test on this machine: its processors and memory, with all processes below it, stand beside those of the arms." placeholder:"PID"`
 	Wait     time.Duration     `help:"How long arms may take to be there." default:"1m"`
 	Metrics  string            `help:"Address of /metrics for Prometheus while it runs." placeholder:"HOST:PORT"`
@@ -49,7 +51,7 @@ Examples:
   leeway-lab load run --set host=127.0.0.1:8080 scenarios/viewers-vod.yaml
   leeway-lab load run --tested $(pidof janus) --set whip=… --set whep=… scenarios/media-server.yaml
   leeway-lab load run --metrics 127.0.0.1:9470 scenarios/j1.yaml
-  leeway-lab load run --listen 0.0.0.0:7600 --token secret scenario.yaml    (and on other machines: leeway-lab arm --token secret ws://…:7600/)`
+  leeway-lab load run --listen 10.0.0.1:7600 --token secret scenario.yaml    (and on other machines: leeway-lab arm --token secret ws://10.0.0.1:7600/)`
 }
 
 // Run runs the scenario.
@@ -69,6 +71,9 @@ func (c *loadRunCmd) Run(ctx context.Context, s *Streams) error {
 		return err
 	}
 	defer controller.Close()
+	if err := c.reachable(scenario, controller.URL()); err != nil {
+		return cmdline.Usage(err)
+	}
 	if scenario.Arms.Remote > 0 {
 		fmt.Fprintf(s.Stderr, "waiting for %d remote arms at %s\n", scenario.Arms.Remote, controller.URL())
 	}
@@ -92,6 +97,20 @@ func (c *loadRunCmd) Run(ctx context.Context, s *Streams) error {
 		return err
 	}
 	return errors.Join(c.write(result, s), result.Err())
+}
+
+// reachable says why arms elsewhere would not reach the peer that the controller starts: each client would wait in vain. Local arms have their
+// sockets where they reach the controller, which is a loopback address if it listens on all.
+func (c *loadRunCmd) reachable(s load.Scenario, controller string) error {
+	at, err := url.Parse(controller)
+	if err != nil {
+		return err
+	}
+	host, err := netip.ParseAddr(at.Hostname())
+	if c.ArmsAt == "" && s.Arms.Remote > 0 && s.HasPeer() && err == nil && host.IsUnspecified() {
+		return errors.New("load: remote arms have to reach the peer of this scenario: give --arms-at with an address of this machine")
+	}
+	return nil
 }
 
 // serveMetrics serves /metrics, and returns what counts samples and what ends it.
@@ -145,7 +164,7 @@ func writeTo(file string, stdout io.Writer, write func(io.Writer) error) error {
 const armPatience = 15 * time.Second
 
 // startArm starts an arm beside this program. Its token is in its environment, which other users cannot read.
-func (c *loadRunCmd) startArm(url string, l load.Launch, log io.Writer) (stop func() error, err error) {
+func (c *loadRunCmd) startArm(controller string, l load.Launch, log io.Writer) (stop func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -157,7 +176,7 @@ func (c *loadRunCmd) startArm(url string, l load.Launch, log io.Writer) (stop fu
 	if c.ArmsAt != "" {
 		args = append(args, "--listen", c.ArmsAt)
 	}
-	cmd := exec.Command(self, append(args, url)...)
+	cmd := exec.Command(self, append(args, controller)...)
 	cmd.Env = append(os.Environ(), "LEEWAY_ARM_TOKEN="+c.Token)
 	if l.Processors > 0 {
 		cmd.Env = append(cmd.Env, "GOMAXPROCS="+strconv.Itoa(l.Processors))
