@@ -15,7 +15,7 @@ var delivery = board{
 			about:  "Share of viewers' bytes that came from other viewers, directly, as far as sender and receiver agree; relayed bytes and those of seeds do not count. Low with many viewers: see the row Why not from peers.",
 			series: []series{{expr: offload("$__range")}}},
 		{title: "Egress saved", unit: units.BytesSI,
-			about:  "Bytes that viewers had from viewers, less what the seeds fetched from the origin to make that possible. Negative: too few viewers at a time for seeds to pay; raise the number from which they certify, or leave them out.",
+			about:  "Bytes that viewers had from viewers, less what the seeds fetched from the origin to make that possible. Negative: titles have too few viewers at a time. Raise policy.certify_from or policy.min_viewers, or sign at the packager (leeway certify).",
 			series: []series{{expr: saved("increase", "$__range")}}, colors: []color{{math.Inf(-1), bad}, {0, good}}},
 		{title: "Money saved", unit: units.Number,
 			about:  "Egress saved at the price of a GB above. The price is yours to set, in your currency.",
