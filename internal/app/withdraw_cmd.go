@@ -18,7 +18,7 @@ import (
 
 // adminFlag is where commands find a running process.
 type adminFlag struct {
-	Admin          string `help:"Admin address of a tracker, of a seed, or of leeway up." default:"127.0.0.1:9464" placeholder:"HOST:PORT"`
+	Admin          string `help:"Admin address of a tracker, or of leeway up." default:"127.0.0.1:9464" placeholder:"HOST:PORT"`
 	AdminTokenFile string `help:"File with the token of that process; by default the configured one (LEEWAY_ADMIN_TOKEN), or those in the data folders of this machine." placeholder:"FILE" type:"path"`
 }
 
