@@ -342,8 +342,10 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed strin
   probe    %s  ndt7, data channels %s/udp
   check    %s/check
 %s%s
-  For a page of your own, beside hls.js:
+  For a page of your own, beside its player:
   %s
+
+  Ctrl+C ends all of it.
 
 `, Version, public.url(), admin, seed, check.at.addr, check.udp, check.at.shown(), stun, u.busyPorts(public.addr.String(), admin, seed, check.at.addr.String()), public.scriptTag())
 	return err

@@ -151,6 +151,6 @@ func sitePage(name string, public place) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, "Leeway serves the site %q from here. Paste this into its page, beside hls.js:\n\n%s\n", name, public.scriptTag())
+		fmt.Fprintf(w, "Leeway serves the site %q from here. Paste this into its page, beside the player:\n\n%s\n", name, public.scriptTag())
 	})
 }
