@@ -223,7 +223,7 @@ type UpConfig struct {
 	Listen        string `yaml:"listen"`   // HOST:PORT of page, script, WebSocket and film
 	Admin         string `yaml:"admin"`    // HOST:PORT of metrics, health, purge
 	DataDir       string `yaml:"data_dir"` // keys and the seed's store
-	Open          bool   `yaml:"open"`     // any program that can reach Listen may join
+	Open          bool   `yaml:"open"`     // any program that can reach the address of listen may join
 	PictureConfig `yaml:",inline"`
 	SignLive      bool   `yaml:"sign_live"`              // as a packager does
 	SignFilm      bool   `yaml:"sign_film"`              // the digests of a film, as a packager does

@@ -23,7 +23,7 @@ type Config struct {
 	FetchAuth FetchAuth `yaml:"fetch_auth,omitempty" json:"-"`
 	// CMCD has trackers count what players report in event mode of CMCD (spec/cmcd.md).
 	CMCD bool `yaml:"cmcd,omitempty" json:"-"`
-	// PageOrigins are the origins ("https://www.example.com") of pages that may join beside those on Hosts; "*" is any.
+	// PageOrigins are the origins ("https://www.example.com") of pages that may join beside those on hosts; "*" is any.
 	PageOrigins []string `yaml:"page_origins,omitempty" json:"-"`
 }
 

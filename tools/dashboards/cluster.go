@@ -85,7 +85,7 @@ var cluster = board{
 					{expr: `sum by (scope) (rate(leeway_seed_budget_refusals_total[$__rate_interval]))`, legend: "over the budget of {{scope}}"},
 				}},
 			{title: "Requests to the origin", unit: units.RequestsPerSecond,
-				about:  "By outcome. server-error, timeout: the origin; refused: an address outside seed.private or a redirect that is not allowed; too-large: segments above 8 MiB are not carried.",
+				about:  "By outcome. server-error, timeout: the origin; refused: an address outside seed.private or a redirect that is not allowed; too-large: a playlist above 4 MiB, which is not read; a byte range above 8 MiB, which is not shared; a whole file above 8 MiB, which viewers then ask for by its parts.",
 				series: []series{{expr: `sum by (outcome) (rate(leeway_seed_origin_requests_total[$__rate_interval]))`, legend: "{{outcome}}"}}},
 			{title: "Certificates of live segments", unit: units.Seconds,
 				about: "From when a segment at the edge of a live stream was there, by the stream's clock, to its certificate; median and 95th percentile. Most of it is the packager's and the origin's own time, and up to half a segment until a viewer asks. p95 above a segment's duration: the origin's playlists are late or stale, playlist loads are refused, or the clocks of seed and packager differ. Empty without live HLS that says the time.",
