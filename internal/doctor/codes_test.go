@@ -39,3 +39,38 @@ func TestCodesAreExplained(t *testing.T) {
 		t.Errorf("only %d codes were found", seen)
 	}
 }
+
+// TestCodesOfThePageAreExplained: so has each code of leeway.doctor(), there or among the notices.
+func TestCodesOfThePageAreExplained(t *testing.T) {
+	var pages []byte
+	for _, name := range []string{"../../docs/operations/troubleshooting.md", "../../docs/embedding.md"} {
+		page, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, page...)
+	}
+	files, err := filepath.Glob("../../web/packages/panel/src/doctor/*.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, ".test.ts") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?:fail|warn)\(\s*'([a-z-]+)'`).FindAllStringSubmatch(string(text), -1) {
+			seen++
+			if !strings.Contains(string(pages), "`"+m[1]+"`") {
+				t.Errorf("%s: the code %s is neither in docs/operations/troubleshooting.md nor in docs/embedding.md", file, m[1])
+			}
+		}
+	}
+	if seen < 25 {
+		t.Errorf("only %d codes were found", seen)
+	}
+}
