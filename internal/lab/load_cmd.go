@@ -239,7 +239,7 @@ type loadCheckCmd struct {
 
 // Help is shown below the usage.
 func (loadCheckCmd) Help() string {
-	return "Examples:\n  leeway-lab load check scenarios/j1.yaml\n  leeway-lab load check --set host=127.0.0.1:8080 scenarios/*.yaml"
+	return "Examples:\n  leeway-lab load check scenarios/j1.yaml\n  leeway-lab load check --set host=127.0.0.1:8080 scenarios/viewers-*.yaml"
 }
 
 // Run checks every file.
