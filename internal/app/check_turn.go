@@ -79,6 +79,11 @@ func (k *checker) iceServer(key string, s ICEServer) {
 			k.complain(fmt.Sprintf("%s.urls[%d]", key, i), "%q is no address of a STUN or TURN server (such as turn:turn.example.com:3478?transport=udp)", u)
 		}
 	}
+	for name, text := range map[string]string{"username": s.Username, "credential": s.Credential} {
+		if len(text) > signal.MaxText {
+			k.complain(key+"."+name, "has %d bytes, at most %d (no viewer takes what has a longer one)", len(text), signal.MaxText)
+		}
+	}
 	if s.Secret == "" {
 		if relay := func(u string) bool { return strings.HasPrefix(u, "turn") }; slices.ContainsFunc(s.URLs, relay) && (s.Username == "" || s.Credential == "") {
 			k.complain(key+".secret", "is missing, and browsers take no relay without credentials (give one of turn.secrets, or username and credential)")
