@@ -111,6 +111,24 @@ func (c *connection) fail(request int, code, message, hint string, retryMs int64
 	c.send(&signal.Error{Request: request, Code: code, Message: message, Hint: hint, RetryAfterMs: retryMs})
 }
 
+// opens sends the welcome, and behind it the revocations that it has no room for; false: it is too large without any.
+func (c *connection) opens(w *signal.Welcome, revoked [][]signal.Revocation) bool {
+	w.Revocations = revoked[0]
+	b, err := signal.Encode(w)
+	if errors.Is(err, signal.ErrTooLarge) { // the rules of the site are long
+		w.Revocations = nil
+		b = c.encode(nil, w)
+	} else {
+		revoked = revoked[1:]
+	}
+	if b == nil {
+		return false
+	}
+	c.write(w, b)
+	c.revoke(revoked)
+	return true
+}
+
 // revoke tells the viewer what is revoked.
 func (c *connection) revoke(parts [][]signal.Revocation) {
 	for _, part := range parts {

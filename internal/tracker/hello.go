@@ -94,17 +94,20 @@ func (s *session) welcome(h *signal.Hello) bool {
 	}
 	ice, expire := s.relays.servers(s.site.Name(), s.id, &s.permit, now)
 	trust := s.t.trust.changes.Load()
-	revoked := parts(s.t.trust.revoked.forSite(s.site.Name()))
-	s.send(&signal.Welcome{
+	said := s.opens(&signal.Welcome{
 		Request: h.Request, Session: s.id, Ticket: s.ticket(now), Resumed: resumed, ServerTime: now.UnixMilli(), Site: config,
-		ICEServers: ice, Expire: expire, VerifyKeys: s.t.trust.keysFor(s.site.Name()), Revocations: revoked[0], Policy: policy,
+		ICEServers: ice, Expire: expire, VerifyKeys: s.t.trust.keysFor(s.site.Name()), Policy: policy,
 		Limits: signal.Limits{
 			MessageBytes: signal.MaxMessage, Swarms: s.t.cfg.MaxSwarms, MessagesPerSecond: s.t.cfg.MessagesPerSecond, Links: policy.MaxLinks,
 		},
 		UpdateEvery: s.t.cfg.UpdateInterval.Milliseconds(), StatsInterval: s.t.cfg.StatsInterval.Milliseconds(),
 		TokenExpires: s.permit.end(),
-	})
-	s.revoke(revoked[1:])
+	}, parts(s.t.trust.revoked.forSite(s.site.Name())))
+	if !said { // what was registered goes when the socket has ended
+		s.fail(h.Request, "internal", "What the tracker tells each viewer is larger than a message may be.", "Shorten the site's key rules or tracker.ice_servers.", 0)
+		s.Close(closePolicy, "internal")
+		return true
+	}
 	if s.t.trust.changes.Load() != trust { // told before the welcome, when the client did not listen yet: once more
 		s.send(&signal.Keys{VerifyKeys: s.t.trust.keysFor(s.site.Name())})
 		s.revoke(parts(s.t.trust.revoked.forSite(s.site.Name())))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -43,6 +44,64 @@ func TestManyRevocationsReachAViewerAndAnotherTracker(t *testing.T) {
 	}
 	later := w.tracker(nil)
 	testkit.Eventually(t, "a tracker that starts later knows the revocations", func() bool { return len(later.trust.revoked.all()) == len(all) })
+}
+
+// TestLongRulesLeaveRevocationsToLaterMessages: beside them a welcome with as many revocations as usual would be too large.
+func TestLongRulesLeaveRevocationsToLaterMessages(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(func(c *Config) { c.Sites = longSite(t) })
+	all := longRevocations(180)
+	n.trust.revoked.add(all, time.Now())
+	v := n.socket()
+	v.send(&signal.Hello{Version: 1, Site: "demo"})
+	welcome, ok := v.next().(*signal.Welcome)
+	if !ok {
+		t.Fatal("the first message is no welcome")
+	}
+	for got := len(welcome.Revocations); got < len(all); {
+		got += len(expect[*signal.Revoke](v).Revocations)
+	}
+}
+
+// TestAWelcomeThatIsTooLargeIsSaidToBe: a viewer that hears nothing would ask again and again, and no operator would know why.
+func TestAWelcomeThatIsTooLargeIsSaidToBe(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(func(c *Config) {
+		c.Sites = longSite(t)
+		for range signal.MaxServers {
+			one := signal.ICEServer{}
+			for range signal.MaxURLs {
+				one.URLs = append(one.URLs, "stun:"+strings.Repeat("x", signal.MaxText-5))
+			}
+			c.ICEServers = append(c.ICEServers, one)
+		}
+	})
+	v := n.socket()
+	v.send(&signal.Hello{Version: 1, Site: "demo"})
+	if e := expect[*signal.Error](v); e.Code != "internal" || e.Hint == "" {
+		t.Errorf("got %+v", e)
+	}
+	if code := v.closed(); code != closePolicy {
+		t.Errorf("closed with %d", code)
+	}
+	testkit.Eventually(t, "the session is gone", func() bool { return n.sessions.count() == 0 })
+}
+
+// longSite is one that has as many hosts, and ignores as many parameters, as a site may.
+func longSite(t *testing.T) []*configured.Site {
+	c := configured.Config{Name: "demo", Hosts: []string{"video.example.com"}}
+	for i := range 63 {
+		c.Hosts = append(c.Hosts, fmt.Sprintf("%02d.%s.example.com", i, strings.Repeat("x", 230)))
+		c.Key.IgnoreQuery = append(c.Key.IgnoreQuery, fmt.Sprintf("%0256d", i))
+	}
+	for i := range 16 {
+		c.Key.IgnorePath = append(c.Key.IgnorePath, fmt.Sprintf("%0256d", i))
+	}
+	s, err := configured.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []*configured.Site{s}
 }
 
 // TestKeysOfManySitesHoldNoRevocationBack: with them the answer to a tracker that starts would be longer than a message. The tracker hears what is
