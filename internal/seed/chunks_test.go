@@ -26,7 +26,8 @@ import (
 const (
 	chunkedDuration = 12 * time.Second
 	chunkedManifest = "/film/manifest.mpd"
-	firstChunked    = 8 // s of the segment that can be asked for first
+	movedManifest   = "/now/manifest.mpd" // leads to the other
+	firstChunked    = 8                   // s of the segment that can be asked for first
 )
 
 // chunkOrigin is an origin of low-latency DASH: it sends of a segment what the test has made.
@@ -63,6 +64,10 @@ func (o *chunkOrigin) serve(w http.ResponseWriter, r *http.Request) {
 	o.some.Broadcast()
 	if r.URL.Path == "/vod"+chunkedManifest {
 		fmt.Fprint(w, o.mpd)
+		return
+	}
+	if r.URL.Path == "/vod"+movedManifest {
+		http.Redirect(w, r, "/vod"+chunkedManifest, http.StatusFound)
 		return
 	}
 	m := o.made[r.URL.Path]
@@ -306,6 +311,27 @@ func TestChunksOfTwoRenditionsAreToldApart(t *testing.T) {
 	}
 	if n := w.chunkOrigin.count(chunkedName("high", firstChunked)); n != 0 {
 		t.Errorf("the origin was asked %d times for a segment that had begun before the stream was followed", n)
+	}
+}
+
+// TestChunksOfAManifestThatIsElsewhereAreToldUnderItsName: players name the stream by the URL that they were given, whatever it led to, and
+// the segments by where they are.
+func TestChunksOfAManifestThatIsElsewhereAreToldUnderItsName(t *testing.T) {
+	w := newChunkWorld(t, nil)
+	w.swarm = signal.ID{6}
+	title := w.world.title(5)
+	title.Manifest = movedManifest
+	w.toSeed(&bus.SeedDelivery{Kind: bus.KindTitle, Title: title}).Wait()
+	f := w.connectFollowerOf(2, title, movedManifest+".low")
+	f.clock = w.clock.now
+	f.with(func(now int64) { f.stream.Listed(now, firstChunked*256-1, segment.ID{1}, 0) })
+	wait(t, f.subscribed, "the seed's places")
+	f.settle(t)
+	w.forward(f)
+	data := chunkOf(9)
+	w.adds(chunkedName("low", firstChunked+1), data)
+	if c := f.hears(t, firstChunked+1, 0); c.Name != segment.RangeName(string(chunkedName("low", firstChunked+1)), 0, int64(len(data))-1) {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/wire/mpd"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
@@ -16,6 +17,7 @@ func (ix *index) represented(m *playlist.Renditions, atATime int) (target time.D
 	}
 	i := &indexed{index: ix}
 	for _, rep := range m.Representations {
+		rep.Name = mpd.Name(ix.manifest, rep.ID) // players do not name it by what a redirect led to
 		if len(rep.Indexes) > 0 {
 			i.reps = append(i.reps, rep)
 		} else if err := ix.takeIn(rep.Name, &rep.Listed); err != nil {
