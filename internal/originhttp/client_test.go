@@ -238,7 +238,7 @@ func FuzzContentRange(f *testing.F) {
 	f.Add("bytes 0-1/*")
 	f.Add("bytes -1--1/0")
 	f.Fuzz(func(t *testing.T, v string) {
-		if first, last, total, ok := contentRange(v); ok && (first > last || last >= total) {
+		if first, last, total, ok := contentRange(v); ok && (first > last || last >= total && total != 0) {
 			t.Errorf("%q: %d-%d/%d", v, first, last, total)
 		}
 	})

@@ -43,6 +43,8 @@ func raw(t *testing.T, response string) (base string) {
 func TestOriginsThatLie(t *testing.T) {
 	whole := seed.Fetch{Path: "/a", MaxBytes: 100, Shared: true}
 	part := seed.Fetch{Path: "/a", Ranged: true, First: 5, Last: 9, MaxBytes: 100, Shared: true}
+	grows := part
+	grows.AnyLength = true
 	playlist := seed.Fetch{Path: "/a", MaxBytes: 100}
 	for _, c := range []struct {
 		name, response string
@@ -64,7 +66,10 @@ func TestOriginsThatLie(t *testing.T) {
 			"HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/20\r\nTransfer-Encoding: chunked\r\n\r\n6\r\n567890\r\n0\r\n\r\n", part, seed.OutcomeRefused,
 		},
 		{"another part", "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-8/20\r\nContent-Length: 5\r\n\r\n45678", part, seed.OutcomeRefused},
-		{"a part of no object", "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/*\r\nContent-Length: 5\r\n\r\n56789", part, seed.OutcomeRefused},
+		{"a part of an object of no length", "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/*\r\nContent-Length: 5\r\n\r\n56789", part, seed.OutcomeRefused},
+		{"a part of an object that grows", "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/*\r\nContent-Length: 5\r\n\r\n56789", grows, seed.OutcomeOK},
+		{"another part of one", "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 4-8/*\r\nContent-Length: 5\r\n\r\n45678", grows, seed.OutcomeRefused},
+		{"a part of nothing", "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes 5-9/0\r\nContent-Length: 5\r\n\r\n56789", grows, seed.OutcomeRefused},
 		{
 			"several parts",
 			"HTTP/1.1 206 Partial Content\r\nContent-Type: multipart/byteranges; boundary=x\r\nContent-Length: 5\r\n\r\n56789", part, seed.OutcomeRefused,

@@ -238,6 +238,9 @@ func body(resp *http.Response, f seed.Fetch) (data []byte, object int64, err err
 		if !ok || first != f.First || last != f.Last || resp.ContentLength >= 0 && resp.ContentLength != want {
 			return nil, 0, fmt.Errorf("%w: the response is not the range that was asked for", errRefused)
 		}
+		if total == 0 && !f.AnyLength {
+			return nil, 0, fmt.Errorf("%w: the response does not say how long the object is (Content-Range)", errRefused)
+		}
 		object = total
 	} else { // the whole object: the part is cut out, if it is not too far in
 		if object = resp.ContentLength; f.Last >= maxSkip || object <= f.Last {
@@ -273,14 +276,17 @@ func read(r io.Reader, length, max int64) ([]byte, error) {
 	return data, err
 }
 
-// contentRange reads "bytes first-last/total"; a total of "*" is not good enough for a certificate.
+// contentRange reads "bytes first-last/total"; a total of 0 stands for "*": the origin does not know it.
 func contentRange(v string) (first, last, total int64, ok bool) {
 	rest, ok := strings.CutPrefix(v, "bytes ")
 	span, size, ok2 := strings.Cut(rest, "/")
 	from, to, ok3 := strings.Cut(span, "-")
 	first, err1 := strconv.ParseInt(from, 10, 64)
 	last, err2 := strconv.ParseInt(to, 10, 64)
-	total, err3 := strconv.ParseInt(size, 10, 64)
-	ok = ok && ok2 && ok3 && err1 == nil && err2 == nil && err3 == nil && first <= last && last < total
-	return first, last, total, ok
+	ok = ok && ok2 && ok3 && err1 == nil && err2 == nil && first <= last
+	if size == "*" {
+		return first, last, 0, ok
+	}
+	total, err := strconv.ParseInt(size, 10, 64)
+	return first, last, total, ok && err == nil && last < total
 }

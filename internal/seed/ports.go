@@ -49,12 +49,13 @@ type Fetch struct {
 	MaxBytes    int64  // more is outcome too-large
 	Shared      bool   // the bytes will be passed on: refuse what the response marks as not for everyone
 	Validator   string // of what is held: not-modified is an answer then
+	AnyLength   bool   // of a range: an answer that does not say how long the object is will do
 }
 
 // Fetched is what came.
 type Fetched struct {
 	Data         []byte
-	ObjectLength int64  // bytes of the whole object
+	ObjectLength int64  // bytes of the whole object; 0 unknown, where AnyLength was asked for
 	Validator    string // ETag, else Last-Modified, else empty
 	Path         string // below fetch_base, after redirects; empty when they led elsewhere
 	Sized        bool   // of Flow: the length was said ahead of the bytes

@@ -226,7 +226,7 @@ func (r *rendition) fetched(e playlist.Entry) (*Fetched, question, error) {
 }
 
 func partFetch(e playlist.Entry) Fetch {
-	return Fetch{Path: e.Path, Ranged: e.Ranged, First: e.First, Last: e.Last, MaxBytes: parts.MaxPart, Shared: true}
+	return Fetch{Path: e.Path, Ranged: e.Ranged, First: e.First, Last: e.Last, MaxBytes: parts.MaxPart, Shared: true, AnyLength: true}
 }
 
 // hint asks for the part that comes next before it is there: the origin keeps the request until it is.

@@ -129,6 +129,32 @@ func TestAnObjectIsNotAskedForAsItsFirstRange(t *testing.T) {
 	}
 }
 
+// unmeasured is an origin of an object that grows: it knows the length of a range, and none of the whole (RFC 9110, section 14.4).
+type unmeasured struct{ forbidden }
+
+func (unmeasured) Get(_ context.Context, f Fetch) (*Fetched, error) {
+	if !f.AnyLength {
+		return nil, &FetchError{Outcome: OutcomeRefused, Path: f.Path, Cause: errors.New("no length")}
+	}
+	return &Fetched{Data: make([]byte, f.Last-f.First+1)}, nil
+}
+
+// TestAPartOfAnObjectThatGrowsIsSigned, though its origin does not say how long the object is: the certificate does not say it either.
+func TestAPartOfAnObjectThatGrowsIsSigned(t *testing.T) {
+	d := newDesk(t, 1<<20)
+	d.title.site.origin, d.title.site.conns = unmeasured{}, make(chan struct{}, 1)
+	d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, silent, func() time.Time { return *d.now })
+	s, id := newSharing(d.all.streams, d.title), segment.ID{1}
+	s.linked(d.viewerLink)
+	s.node.Heard(0, d.from.session, peer.Follow{Stream: id, On: true})
+	r := newRendition(s, id, "/film/live.m3u8", party{})
+	defer r.cancel()
+	e := playlist.Entry{Name: segment.RangeName("/film/1.m4s", 900, 1799), Path: "/film/1.m4s", Ranged: true, First: 900, Last: 1799}
+	if h, err := r.sign(e); err != nil || h.cert.ObjectLength != 1800 {
+		t.Errorf("%+v, %v", h, err)
+	}
+}
+
 // TestAStreamWhoseNumbersLeapIsFollowedAnew: its packager has started again, and numbers segments by the clock. The turns of its parts
 // seem to be of before, so none of them would be told.
 func TestAStreamWhoseNumbersLeapIsFollowedAnew(t *testing.T) {

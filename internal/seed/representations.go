@@ -101,6 +101,6 @@ func (i *indexed) complete(rep *playlist.Representation) {
 
 // fetch loads the ranges that the segment index of a representation names, when it is paid for like a playlist.
 func (i *indexed) fetch(rep *playlist.Representation, x playlist.Index) error {
-	f := Fetch{Path: x.Path, Ranged: true, First: x.First, Last: x.Last, MaxBytes: playlist.MaxIndex}
+	f := Fetch{Path: x.Path, Ranged: true, First: x.First, Last: x.Last, MaxBytes: playlist.MaxIndex, AnyLength: true}
 	return i.index.paid(i.index.ctx, f, fetchTimeout, func(got *Fetched) error { return rep.Take(x, got.Data) })
 }
