@@ -56,6 +56,40 @@ func TestALengthThatIsSaidAheadIsTold(t *testing.T) {
 	}
 }
 
+// TestAnOriginsClockIsCompared: what is certain of it, by a Date of whole seconds that has been on its way, and by none that a cache has kept.
+func TestAnOriginsClockIsCompared(t *testing.T) {
+	for _, c := range []struct {
+		origin   time.Duration // its clock is ahead
+		age      string
+		from, to time.Duration
+	}{
+		{0, "", 0, 0},
+		{9 * time.Second, "", -9 * time.Second, -time.Second},
+		{9 * time.Second, "0", -9 * time.Second, -time.Second},
+		{-time.Hour, "", time.Hour - 2*time.Second, time.Hour},
+		{-time.Hour, "3600", 0, 0},
+	} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Date", time.Now().Add(c.origin).UTC().Format(http.TimeFormat))
+			if c.age != "" {
+				w.Header().Set("Age", c.age)
+			}
+			if r.URL.Path == "/vod/none" {
+				http.NotFound(w, r)
+			}
+		})
+		o := client(t, Config{Base: s.URL + "/vod"})
+		got, err := o.Flow(t.Context(), seed.Fetch{Path: "/a", MaxBytes: 1}, func([]byte) error { return nil })
+		if err != nil || got.Clock < c.from || got.Clock > c.to {
+			t.Errorf("%+v: %+v, %v", c, got, err)
+		}
+		_, err = o.Flow(t.Context(), seed.Fetch{Path: "/none", MaxBytes: 1}, func([]byte) error { return nil })
+		if f := (*seed.FetchError)(nil); !errors.As(err, &f) || f.Clock < c.from || f.Clock > c.to {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
 // TestABodyThatMayNotBePassedOnIsNotTaken, nor one that is none.
 func TestABodyThatMayNotBePassedOnIsNotTaken(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/seed"
 )
@@ -67,14 +68,30 @@ func (c *Client) ask(ctx context.Context, f seed.Fetch) (*http.Response, error) 
 	}
 	if err != nil {
 		_ = resp.Body.Close()
-		return nil, failed(f, o, err)
+		e := failed(f, o, err)
+		e.Clock = clockOf(resp.Header, time.Now())
+		return nil, e
 	}
 	return resp, nil
 }
 
+// clockOf is by how much a clock is ahead of the origin's at least, by the Date of an answer that has just come and that no cache has kept.
+// Below 0 the clock is behind. 0: it may be right, for a Date has whole seconds and has been on its way.
+func clockOf(h http.Header, now time.Time) time.Duration {
+	date, err := http.ParseTime(h.Get("Date"))
+	if age := h.Get("Age"); err != nil || age != "" && age != "0" {
+		return 0
+	}
+	ahead := now.Sub(date)
+	if ahead > 0 {
+		ahead = max(0, ahead-2*time.Second)
+	}
+	return ahead.Round(time.Second)
+}
+
 // described is what the header of a response says of the object.
 func (c *Client) described(resp *http.Response) *seed.Fetched {
-	got := &seed.Fetched{Validator: resp.Header.Get("ETag")}
+	got := &seed.Fetched{Validator: resp.Header.Get("ETag"), Clock: clockOf(resp.Header, time.Now())}
 	if got.Validator == "" {
 		got.Validator = resp.Header.Get("Last-Modified")
 	}
@@ -83,7 +100,7 @@ func (c *Client) described(resp *http.Response) *seed.Fetched {
 }
 
 // failed is why a fetch brought nothing. Of an object that is too large it has the length.
-func failed(f seed.Fetch, o seed.Outcome, why error) error {
+func failed(f seed.Fetch, o seed.Outcome, why error) *seed.FetchError {
 	path, _, _ := strings.Cut(f.Path, "?") // queries may hold secrets, errors are logged
 	e := &seed.FetchError{Outcome: o, Path: path, Cause: why}
 	var large *tooLargeError

@@ -81,6 +81,7 @@ type chunkDesk struct {
 	counts *testkit.Recorder
 	begun  time.Time
 	set    atomic.Int64 // the seed's clock, ns since it was right
+	log    strings.Builder
 }
 
 // onChunks runs f with a clock that goes on by itself. The first segment that is asked for is 1, at 4 s.
@@ -94,7 +95,7 @@ func onChunksFrom(t *testing.T, before int, f func(d *chunkDesk)) {
 		d.title.site.origin, d.title.site.followed, d.title.site.sink = d.mill, newStreamPlaces(1), d.counts
 		d.id = segment.NewID("demo", chunkedPath+".low")
 		d.lists(-4 * time.Second * time.Duration(before))
-		d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, d.counts, silent, d.at)
+		d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, d.counts, d.logs(), d.at)
 		d.all.streams.linked(d.viewerLink)
 		d.s = d.viewerLink.sharing.Load()
 		d.s.heard(d.viewerLink, peer.Follow{Stream: d.id, On: true})

@@ -64,9 +64,28 @@ func (g *growing) read() {
 	case errors.As(err, &unpaid):
 		outcome = partUnpaid
 	default:
-		s.all.log.Warn("a segment is not certified while it is made", append([]any{"site", s.title.site.name, "stream", g.path, "error", err}, hintOf(err)...)...)
+		s.all.log.Warn("a segment is not certified while it is made", append([]any{"site", s.title.site.name, "stream", g.path, "error", err}, hintOfClock(got, err)...)...)
 	}
 	s.all.sink.Add(mParts, 1, s.title.site.name, outcome)
+}
+
+// hintOfClock is hintOf, or that the clock is off: a seed whose clock is ahead asks for what is not there yet, and one that is behind for what
+// is complete already.
+func hintOfClock(got *Fetched, err error) []any {
+	var failed *FetchError
+	off, is := time.Duration(0), "ahead of"
+	if errors.As(err, &failed) {
+		off = failed.Clock
+	} else if got != nil {
+		off = got.Clock
+	}
+	if hint := hintOf(err); hint != nil || off == 0 {
+		return hint
+	}
+	if off < 0 {
+		off, is = -off, "behind"
+	}
+	return []any{"hint", fmt.Sprintf("this machine's clock is %v or more %s the origin's, and segments are asked for by it: set both by NTP", off, is)}
 }
 
 // flow has the origin's answer taken as it comes. Where the origin does not have the segment yet it is asked again, until the next one can be

@@ -59,6 +59,8 @@ type Fetched struct {
 	Validator    string // ETag, else Last-Modified, else empty
 	Path         string // below fetch_base, after redirects; empty when they led elsewhere
 	Sized        bool   // of Flow: the length was said ahead of the bytes
+	// Clock is by how much the seed's clock is ahead of the origin's at least, below 0 behind it; 0: it may be right.
+	Clock time.Duration
 }
 
 // Outcome of a request to an origin: the closed set of the metric.
@@ -87,7 +89,8 @@ var Outcomes = []Outcome{
 type FetchError struct {
 	Outcome      Outcome
 	Path         string
-	ObjectLength int64 // too-large: bytes of the object, 0 unknown
+	ObjectLength int64         // too-large: bytes of the object, 0 unknown
+	Clock        time.Duration // as in Fetched
 	Cause        error
 }
 
