@@ -41,8 +41,8 @@ func announceProblem(text, node string) string {
 }
 
 // announced is where viewers find this seed; none says that the machine's own addresses are good.
-func (p seedParts) announced() (all []netip.Addr, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), announceWithin)
+func (p seedParts) announced(ctx context.Context) (all []netip.Addr, err error) {
+	ctx, cancel := context.WithTimeout(ctx, announceWithin)
 	defer cancel()
 	for _, text := range p.config.Announce {
 		if problem := announceProblem(text, p.config.Node); problem != "" {

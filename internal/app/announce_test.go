@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"encoding/pem"
+	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -101,12 +103,31 @@ func TestASeedAnnouncesWhatAServerSees(t *testing.T) {
 	defer relay.stop()
 	p := seedParts{listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler)}
 	p.config.Announce = []string{"stun:" + relay.server.Addr().String(), "203.0.113.9"}
-	got, err := p.announced()
+	got, err := p.announced(t.Context())
 	if want := []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("203.0.113.9")}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	p.config.Announce = []string{"seed.example.com"}
-	if _, err := p.announced(); err == nil {
+	if _, err := p.announced(t.Context()); err == nil {
 		t.Error("a name was announced")
+	}
+}
+
+// TestAnInterruptEndsTheQuestionWhereASeedIs: a server that does not answer is asked for 4 s, and an API server for 15 s.
+func TestAnInterruptEndsTheQuestionWhereASeedIs(t *testing.T) {
+	silent, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		_, _, _ = silent.ReadFrom(make([]byte, 1500))
+		cancel()
+	}()
+	p := seedParts{listen: "127.0.0.1:0", log: slog.New(slog.DiscardHandler)}
+	p.config.Announce = []string{"stun:" + silent.LocalAddr().String()}
+	if _, err := p.announced(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }

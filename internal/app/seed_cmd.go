@@ -56,7 +56,7 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	if listen == "" {
 		listen = net.JoinHostPort("", seedPort)
 	}
-	if err := s.startSeed(seedParts{listen: listen, dataDir: config.Seed.DataDir, failed: group.fail}); err != nil {
+	if err := s.startSeed(ctx, seedParts{listen: listen, dataDir: config.Seed.DataDir, failed: group.fail}); err != nil {
 		return err
 	}
 	a, err := s.admin(config.Seed.Admin, config.Seed.DataDir)

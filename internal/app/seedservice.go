@@ -39,9 +39,9 @@ type runningSeed struct {
 	stop    func()
 }
 
-// startSeed opens the UDP socket and starts a seed.
-func startSeed(p seedParts) (running *runningSeed, err error) {
-	host, err := p.listenUDP()
+// startSeed opens the UDP socket and starts a seed. The end of ctx ends what it asks others before.
+func startSeed(ctx context.Context, p seedParts) (running *runningSeed, err error) {
+	host, err := p.listenUDP(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func (p seedParts) outside(host *rtclink.Host) (all []netip.AddrPort) {
 	return all
 }
 
-func (p seedParts) listenUDP() (host *rtclink.Host, err error) {
-	announce, err := p.announced()
+func (p seedParts) listenUDP(ctx context.Context) (host *rtclink.Host, err error) {
+	announce, err := p.announced(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func TestASeedThatEndsByItselfEndsTheProcess(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	group := newServers(log)
 	defer group.stop()
-	running, err := startSeed(seedParts{
+	running, err := startSeed(t.Context(), seedParts{
 		config: defaults(func(string) string { return "" }).Seed, dataDir: t.TempDir(), listen: "127.0.0.1:0",
 		bus: deafBus{}, sink: metric.Discard, log: log, failed: group.fail,
 	})

@@ -126,14 +126,14 @@ func (s *services) add(name string, place *slot) {
 }
 
 // startSeed adds a seed with a data folder and a place to listen at. What it serves is the services'.
-func (s *services) startSeed(p seedParts) error {
+func (s *services) startSeed(ctx context.Context, p seedParts) error {
 	p.config, p.sites, p.bus, p.sink, p.log, p.fleet = s.config.Seed, s.sites, s.bus, s.registry, s.log, s.fleet
 	place, err := newSlot(func() (*instance, error) {
 		release, err := lockFolder(p.dataDir)
 		if err != nil {
 			return nil, err
 		}
-		running, err := startSeed(p)
+		running, err := startSeed(ctx, p)
 		if err != nil {
 			release()
 			return nil, err

@@ -233,7 +233,7 @@ func (u *upRun) startServices(ctx context.Context, config site.Config, public ne
 		}
 		seed.listen = net.JoinHostPort(host, seedPort)
 	}
-	if err := s.startSeed(seed); err != nil {
+	if err := s.startSeed(ctx, seed); err != nil {
 		return nil, err
 	}
 	s.watchSites(u.config.Up.Site, []site.Config{config}, func() ([]site.Config, error) {

@@ -290,14 +290,14 @@ func TestTheSeedTakesTheNextPort(t *testing.T) {
 	}
 	defer busy.Close()
 	p := seedParts{listen: busy.LocalAddr().String(), log: slog.New(slog.DiscardHandler)}
-	if host, err := p.listenUDP(); err == nil {
+	if host, err := p.listenUDP(t.Context()); err == nil {
 		_ = host.Close()
 		t.Error("listens on a taken port")
 	} else if !strings.Contains(err.Error(), "another process has the port") {
 		t.Errorf("no hint: %v", err)
 	}
 	p.next = true
-	host, err := p.listenUDP()
+	host, err := p.listenUDP(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
