@@ -12,6 +12,7 @@ import (
 	"github.com/leeway-video/leeway/internal/promreg"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/webdist"
+	"github.com/leeway-video/leeway/internal/wsconn"
 )
 
 type originCmd struct {
@@ -86,7 +87,7 @@ func serveOrigin(ctx context.Context, config *Config, source *origin.Server, reg
 	mux.Handle("/", page)
 	mux.Handle(source.Prefix, source.Handler(origin.Viewer))
 	mux.HandleFunc("GET /demo/ledger", source.ServeLedger)
-	group.serveTLS("origin", public, mux, nil, certificate)
+	group.serveTLS("origin", wsconn.NewAdmission(public, wsconn.AdmissionConfig{}), mux, nil, certificate)
 	if o.SeedListen != "" {
 		seeds, err := listenTCP(ctx, "origin --seed-listen", o.SeedListen, false)
 		if err != nil {

@@ -3,7 +3,11 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,6 +58,45 @@ func TestOrigin(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestAThousandSocketsLeaveTheOriginAlone: connections that say nothing are bounded by address, and what is too many is reset.
+func TestAThousandSocketsLeaveTheOriginAlone(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	listen, admin := freeAddress(t), freeAddress(t)
+	stop := startService(t, admin, "origin", "--listen", listen, "--admin", admin, "--media", testkit.TinyFilm(t))
+	defer func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const many, most = 1100, 1024
+	from, reset := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}, 0
+	var open []net.Conn
+	for range many {
+		c, err := from.Dial("tcp", listen)
+		if err != nil {
+			reset++ // before the call returned
+			continue
+		}
+		defer c.Close()
+		open = append(open, c)
+	}
+	if code, _ := fetch(t, "GET", "http://"+listen+"/"); code != 200 {
+		t.Errorf("another client is answered %d", code)
+	}
+	testkit.Eventually(t, "what is too many is reset", func() bool {
+		open = slices.DeleteFunc(open, func(c net.Conn) bool {
+			_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+			_, err := c.Read(make([]byte, 1))
+			if errors.Is(err, syscall.ECONNRESET) {
+				reset++
+				return true
+			}
+			return false
+		})
+		return reset >= many-most
+	})
 }
 
 func TestOriginSaysWhatIsWrong(t *testing.T) {
