@@ -22,6 +22,7 @@ type sharing struct {
 	viewers  map[parts.ID]*viewerLink   // guarded by mu
 	wanted   map[segment.ID]bool        // guarded by mu: streams that viewers have said that they follow
 	followed map[segment.ID]*openStream // guarded by mu
+	left     map[segment.ID]int64       // guarded by mu: streams that viewers have left of late: when, µs
 	acts     []parts.Act                // guarded by mu
 	acting   bool                       // guarded by mu
 	looked   int64                      // guarded by mu: when the trees were last looked after, µs
@@ -31,7 +32,7 @@ type sharing struct {
 func newSharing(all *streams, t *title) *sharing {
 	return &sharing{
 		all: all, title: t, node: parts.New(parts.Config{Self: all.self, Seed: true}), viewers: map[parts.ID]*viewerLink{},
-		wanted: map[segment.ID]bool{}, followed: map[segment.ID]*openStream{},
+		wanted: map[segment.ID]bool{}, followed: map[segment.ID]*openStream{}, left: map[segment.ID]int64{},
 	}
 }
 
@@ -80,19 +81,15 @@ func (s *sharing) gone(v *viewerLink) {
 }
 
 func (s *sharing) heard(v *viewerLink, m peer.Message) {
-	var left *openStream
 	s.with(func(n *parts.Node, now int64) {
 		if s.viewers[v.from.session] != v {
 			return
 		}
 		n.Heard(now, v.from.session, m)
 		if follow, is := m.(peer.Follow); is {
-			left = s.reviewOne(n, now, follow.Stream)
+			s.reviewOne(n, now, follow.Stream)
 		}
 	})
-	if left != nil {
-		left.cancel()
-	}
 }
 
 // sent says that a link has sent a pushed piece, or has given it up.
@@ -107,13 +104,10 @@ func (s *sharing) sent(v *viewerLink) {
 // review begins to follow the streams that are wanted and listed, and leaves those that no viewer follows. It returns how many are
 // followed, and how many bytes have been shed since the last time.
 func (s *sharing) review() (followed int, shed int64) {
-	var left []*openStream
 	s.with(func(n *parts.Node, now int64) {
 		var lacks *segment.ID
 		for id := range s.wanted {
-			if r := s.reviewOne(n, now, id); r != nil {
-				left = append(left, r)
-			}
+			s.reviewOne(n, now, id)
 			if s.wanted[id] && s.followed[id] == nil && s.title.stream(id) == nil {
 				lacks = &id
 			}
@@ -121,33 +115,50 @@ func (s *sharing) review() (followed int, shed int64) {
 		if lacks != nil {
 			s.wantBeside(n, *lacks)
 		}
+		for id := range s.left {
+			if !s.justLeft(now, id) {
+				delete(s.left, id)
+			}
+		}
 		followed = len(s.followed)
 		shed, s.shed = n.Counts.Shed-s.shed, n.Counts.Shed
 	})
-	for _, r := range left {
-		r.cancel()
-	}
 	return followed, shed
 }
 
-// reviewOne does so for one stream, and returns it if it was left. Its cost is not that of all others: viewers say what they like. Under mu.
-func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) (left *openStream) {
+// reviewOne does so for one stream. Its cost is not that of all others: viewers say what they like. Under mu.
+func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) {
 	r := s.followed[id]
 	switch {
 	case n.Followers(id) == 0:
 		delete(s.wanted, id)
 	case r == nil:
 		s.wanted[id] = true
-		s.begin(n, now, id)
-		return nil
+		if !s.justLeft(now, id) {
+			s.begin(n, now, id)
+		}
+		return
 	case s.title.follows(r.manifest) && s.paid(n, r):
-		return nil
+		return
 	}
 	if r != nil {
-		delete(s.followed, id)
-		n.Unfollow(now, id)
+		s.left[id] = now
+		s.leave(n, now, r)
 	}
-	return r
+}
+
+// leave leaves a stream. Under mu.
+func (s *sharing) leave(n *parts.Node, now int64, r *openStream) {
+	delete(s.followed, r.id)
+	n.Unfollow(now, r.id)
+	r.cancel()
+}
+
+// justLeft says whether viewers have left a stream less than a tick ago. It is not followed again yet: each change is told to all links of the
+// title, and a link ends whose viewer is told too much. Under mu.
+func (s *sharing) justLeft(now int64, id segment.ID) bool {
+	at, was := s.left[id]
+	return was && now-at < tickEvery.Microseconds()
 }
 
 // begin follows a stream if it is one of the title's, and the site has a place for it. Under mu.
@@ -212,11 +223,9 @@ func (s *sharing) paid(n *parts.Node, r *openStream) (ok bool) {
 func (s *sharing) restart(r *openStream) {
 	s.with(func(n *parts.Node, now int64) {
 		if s.followed[r.id] == r {
-			delete(s.followed, r.id)
-			n.Unfollow(now, r.id)
+			s.leave(n, now, r)
 		}
 	})
-	r.cancel()
 }
 
 // payer is a link whose viewer follows a stream and may have the origin asked, and for a playlist can pay its toll; nil: none may.

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"context"
 	"log/slog"
 	"runtime"
 	"testing"
@@ -61,6 +62,41 @@ func TestStreamsOfASiteAreBounded(t *testing.T) {
 	if len(all.all) > 0 || len(s.followed) > 0 {
 		t.Error("streams are followed without viewers")
 	}
+}
+
+// TestAViewerThatComesAndGoesEndsNoOthersLinks: each time that a stream is followed or left, all links of its title are told. A viewer that
+// says more than 200 messages a second for long loses its link, and the seed must not say as many to others because of it.
+func TestAViewerThatComesAndGoesEndsNoOthersLinks(t *testing.T) {
+	onChunks(t, func(d *chunkDesk) {
+		other := newDesk(d.t, 1<<20)
+		other.title, other.from.session = d.title, signal.ID{5}
+		d.all.streams.linked(other.viewerLink)
+		other.wire.take()
+		d.serves(func(ctx context.Context, _ int, _ func([]byte) error) error { return silentUntil(ctx) })
+		const seconds, flips = 10, 100
+		for i := range seconds * flips {
+			d.s.heard(d.viewerLink, peer.Follow{Stream: d.id})
+			synctest.Wait() // the stream's place is given back
+			d.s.heard(d.viewerLink, peer.Follow{Stream: d.id, On: true})
+			if d.until(float64(i+1) / flips); i%flips == 0 {
+				d.s.review()
+			}
+		}
+		told := 0
+		for _, m := range other.wire.take() {
+			if _, is := m.(peer.Follow); is {
+				told++
+			}
+		}
+		if told == 0 || told > 2*seconds+2 {
+			t.Errorf("in %d s another viewer was told %d times what the seed follows", seconds, told)
+		}
+		d.until(seconds + 1)
+		if n, _ := d.s.review(); n != 1 {
+			t.Errorf("%d streams are followed once it has stayed", n)
+		}
+		d.s.heard(d.viewerLink, peer.Follow{Stream: d.id})
+	})
 }
 
 // TestAPartThatCannotBePaidForIsNotTold, and none of its pieces is sent: without its certificate they are of no use.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ type channels struct {
 	t       *testing.T
 	shelves *shelves
 	all     *streams
+	later   atomic.Int64 // than the machine's clock says, ns
 	titles  []*title
 	streams [][]segment.ID // by title
 }
@@ -29,7 +31,7 @@ func newChannels(t *testing.T, titles, streams int) *channels {
 	c.shelves.site.followed = newStreamPlaces(maxFollowed)
 	work := newTasks()
 	t.Cleanup(work.wait)
-	c.all = newStreams(signal.ID{9}, &supply{}, work, metric.Discard, slog.New(slog.DiscardHandler), time.Now)
+	c.all = newStreams(signal.ID{9}, &supply{}, work, metric.Discard, slog.New(slog.DiscardHandler), func() time.Time { return time.Now().Add(time.Duration(c.later.Load())) })
 	for n := range titles {
 		manifest := c.shelves.put(n, guest(byte(n), fmt.Sprint("owner ", n)), 0)
 		ix := c.shelves.peek(manifestID{"demo", manifest})
@@ -103,6 +105,7 @@ func TestAStreamIsChargedToAViewerThatFollowsIt(t *testing.T) {
 	if c.all.gone(leaves); followed(2) != 0 {
 		t.Errorf("%d streams are followed at the expense of a viewer that has left them", followed(2))
 	}
+	c.later.Store(int64(tickEvery)) // what was left rests
 	if c.joins(2, guest(3, "third")); followed(2) != parts.MaxStreams {
 		t.Errorf("%d of %d streams are followed that a viewer has places for", followed(2), parts.MaxStreams)
 	}
