@@ -70,17 +70,14 @@ func (st *siteState) fetch(ctx context.Context, f Fetch) (*Fetched, error) {
 // keep asks the origin, beside the bound, for what it may keep waiting, and counts.
 func (st *siteState) keep(ctx context.Context, f Fetch) (*Fetched, error) {
 	got, err := st.origin.Get(ctx, f)
-	outcome := OutcomeOK
-	if err != nil {
-		outcome = outcomeOf(err)
-	} else {
+	if err == nil {
 		st.sink.Add(mOriginBytes, float64(len(got.Data)), st.name)
 	}
-	st.sink.Add(mOriginRequests, 1, st.name, string(outcome))
+	st.asked(ctx, err)
 	return got, err
 }
 
-// flow is keep for what is taken as it comes. That it is not wanted any more is no failure of the origin.
+// flow is keep for what is taken as it comes.
 func (st *siteState) flow(ctx context.Context, f Fetch, take func([]byte) error) (*Fetched, error) {
 	var enough error
 	got, err := st.origin.Flow(ctx, f, func(b []byte) error {
@@ -88,12 +85,21 @@ func (st *siteState) flow(ctx context.Context, f Fetch, take func([]byte) error)
 		enough = take(b)
 		return enough
 	})
+	failed := err
+	if enough != nil {
+		failed = nil
+	}
+	st.asked(ctx, failed)
+	return got, err
+}
+
+// asked counts a request by its outcome. That the answer is not wanted any more is no failure of the origin: an alert is made of those.
+func (st *siteState) asked(ctx context.Context, err error) {
 	outcome := OutcomeOK
-	if err != nil && enough == nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		outcome = outcomeOf(err)
 	}
 	st.sink.Add(mOriginRequests, 1, st.name, string(outcome))
-	return got, err
 }
 
 func outcomeOf(err error) Outcome {

@@ -11,6 +11,7 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -161,4 +162,39 @@ func TestTheClockOfTheTreesIsNotSet(t *testing.T) {
 	if at := s.micros(); at < 0 || at > time.Since(began).Microseconds() {
 		t.Errorf("it is at %d µs after %v", at, time.Since(began))
 	}
+}
+
+// hung is an origin that sends nothing.
+type hung struct{}
+
+func (hung) Get(ctx context.Context, _ Fetch) (*Fetched, error) { return nil, silentUntil(ctx) }
+
+func (hung) Flow(ctx context.Context, _ Fetch, _ func([]byte) error) (*Fetched, error) {
+	return nil, silentUntil(ctx)
+}
+
+// TestWhatIsNotWantedAnyMoreIsNoFailureOfTheOrigin: a stream is left with its last viewer, and the requests that the origin keeps for it
+// end. One that outlasts its time is a failure.
+func TestWhatIsNotWantedAnyMoreIsNoFailureOfTheOrigin(t *testing.T) {
+	counts := &testkit.Recorder{}
+	site := &siteState{origin: hung{}, name: "demo", sink: counts}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for ends, outcome := range map[context.Context]Outcome{left: OutcomeOK, over(t): OutcomeTimeout} {
+		ends, cancel := context.WithTimeout(ends, time.Minute)
+		_, err1 := site.keep(ends, Fetch{})
+		_, err2 := site.flow(ends, Fetch{}, func([]byte) error { return nil })
+		cancel()
+		if n := counts.Value(mOriginRequests, "demo", string(outcome)); err1 == nil || err2 == nil || n != 2 {
+			t.Errorf("%v of 2 requests are counted as %s", n, outcome)
+		}
+	}
+}
+
+// over is a context whose time is over.
+func over(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	t.Cleanup(cancel)
+	return ctx
 }
