@@ -11,8 +11,6 @@ import (
 const (
 	// MinChunked is the shortest segment of a stream of chunks: each of them is a request.
 	MinChunked = 500 * time.Millisecond
-	// maxSequence bounds the numbers of segments.
-	maxSequence = 1<<53 - 1
 	// mostChunked is how many periods of a representation are told of as streams of chunks: the one that is now, and the next one.
 	mostChunked = 2
 )
@@ -24,19 +22,19 @@ type Chunks struct {
 	Sooner   time.Duration // how long before its end a segment can be asked for
 	Begins   time.Time     // the first segment, on the clock
 
-	at       base
-	media    template
-	values   values // of the first segment
-	sequence uint64 // of the first segment
-	ticks    uint64 // of a segment
-	scale    uint64 // ticks in a second
-	count    uint64 // segments; the largest number: the end of the period is not known
+	at     base
+	media  template
+	values values        // of the first segment
+	start  time.Duration // of the first segment, on the timeline of the MPD
+	ticks  uint64        // of a segment
+	scale  uint64        // ticks in a second
+	count  uint64        // segments; the largest number: the end of the period is not known
 }
 
 // Growing is a segment that can be asked for while it is made.
 type Growing struct {
 	Object
-	Sequence int64     // where it is on the timeline of the MPD, in durations of a segment, rounded
+	Sequence int64     // where it is on the timeline of the MPD, in durations of a segment as whole microseconds, rounded
 	Asked    time.Time // when it can be asked for
 }
 
@@ -69,7 +67,7 @@ func (c *Chunks) segment(i uint64, asked time.Time) (g Growing, ok bool) {
 	var over1, over2 uint64
 	v.number, over1 = bits.Add64(v.number, i, 0)
 	v.time, over2 = bits.Add64(v.time, i*c.ticks, 0)
-	if over1+over2 > 0 || i > maxSequence-c.sequence {
+	if over1+over2 > 0 {
 		return g, false
 	}
 	ref, ok := c.media.fill(v)
@@ -77,7 +75,14 @@ func (c *Chunks) segment(i uint64, asked time.Time) (g Growing, ok bool) {
 		return g, false
 	}
 	to, err := c.at.resolve(ref)
-	return Growing{Object{URL: to.url, Absolute: to.absolute}, int64(c.sequence + i), asked}, err == nil
+	return Growing{Object{URL: to.url, Absolute: to.absolute}, c.sequence(i), asked}, err == nil
+}
+
+// sequence is where segment i is on the timeline. Players know the duration as whole microseconds at best: where the timeline began in 1970, a
+// part of one is many segments.
+func (c *Chunks) sequence(i uint64) int64 {
+	start, lasts := uint64(c.start)+uint64(span(i*c.ticks, c.scale)), uint64(c.Duration.Round(time.Microsecond))
+	return int64(start/lasts + start%lasts/((lasts+1)/2))
 }
 
 // Weight is what the chunks take in memory, bytes.
@@ -103,14 +108,13 @@ func (w *writer) chunks(a *addressing, t template, scale uint64) {
 		return
 	}
 	c := &Chunks{
-		Duration: span(*a.Duration, scale), Sooner: sooner.by, Begins: begins, at: w.at, media: t, values: w.values,
+		Duration: span(*a.Duration, scale), Sooner: sooner.by, Begins: begins, at: w.at, media: t, values: w.values, start: s.start,
 		ticks: *a.Duration, scale: scale, count: math.MaxUint64,
 	}
 	if c.Sooner <= 0 || c.Sooner > c.Duration || c.Duration < MinChunked {
 		return
 	}
 	c.values.number, c.values.time = valueOf(a.StartNumber, 1), valueOf(a.Offset, 0)
-	c.sequence = (scaled(2*uint64(s.start), scale, uint64(time.Second), false)/c.ticks + 1) / 2
 	if s.ends {
 		n := ticks(s.duration, scale)
 		c.count = n/c.ticks + min(n%c.ticks, 1)
@@ -118,9 +122,7 @@ func (w *writer) chunks(a *addressing, t template, scale uint64) {
 	if a.EndNumber != nil {
 		c.count = min(c.count, *a.EndNumber+1-min(c.values.number, *a.EndNumber+1))
 	}
-	if c.sequence <= maxSequence {
-		w.out.Chunks = append(w.out.Chunks, c)
-	}
+	w.out.Chunks = append(w.out.Chunks, c)
 }
 
 // sooner is how much sooner than complete segments can be asked for, by all that is said at the levels of an MPD.

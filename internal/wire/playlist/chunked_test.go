@@ -3,6 +3,7 @@ package playlist
 import (
 	"errors"
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -71,6 +72,32 @@ func TestASegmentCanBeAskedForBeforeItIsComplete(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// TestPlayersAndSeedsMeanTheSameByATurn: a player knows start and end of a segment, in seconds since 1970 where the timeline began then, or
+// start and duration. Sound is often cut into segments of whole frames, which play for no whole number of microseconds.
+func TestPlayersAndSeedsMeanTheSameByATurn(t *testing.T) {
+	for _, c := range []struct{ duration, scale int }{{2, 1}, {192, 100}, {2002, 1000}, {96256, 48000}, {88064, 44100}, {180180, 90000}} {
+		template := fmt.Sprintf(`duration="%d" timescale="%d" availabilityTimeOffset="1"`, c.duration, c.scale)
+		for _, now := range []float64{10, 1e6, 1.79e9} {
+			m, _, err := List(testSite(t), "/a/b.mpd", nil, chunkedMPD("", periodOf(``, template)), at(now))
+			if err != nil {
+				t.Fatal(err)
+			}
+			next, ok := m.Representations[0].Chunked.Next(at(now))
+			number := 0
+			if _, err := fmt.Sscanf(next.Path, "/a/low/%d-", &number); err != nil || !ok {
+				t.Fatalf("%+v, %v", next, err)
+			}
+			lasts := float64(c.duration) / float64(c.scale)
+			start, end := float64(number-1)*lasts, float64(number)*lasts
+			for how, lasts := range map[string]float64{"by its duration": lasts, "by its end": end - start} {
+				if want := int64(math.Floor(start*1000/(math.Round(lasts*1e6)/1000) + 0.5)); next.Sequence != want {
+					t.Errorf("segment %d of %d/%d s, %s: %d at a seed, %d at a page", number, c.duration, c.scale, how, next.Sequence, want)
+				}
+			}
 		}
 	}
 }
