@@ -83,6 +83,12 @@ func (c *catalog) want(site *siteState, manifest string, p party) *index {
 		}
 		e = c.add(ix, p, now)
 	}
+	if _, live := e.holds(); live && now.Sub(e.wanted) > followedFor { // its playlists are not loaded any more
+		select {
+		case e.kick <- struct{}{}:
+		default:
+		}
+	}
 	e.wanted = now
 	e.pays(p)
 	return e.index

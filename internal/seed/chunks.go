@@ -41,7 +41,8 @@ func (c *chunks) step() time.Duration {
 		c.after = now
 	}
 	next, ok := c.next()
-	if !ok {
+	if !ok { // it may be in an MPD that is not read yet
+		c.want(c.charged())
 		return decideEvery
 	}
 	if wait := next.Asked.Sub(now); wait > 0 {
@@ -67,7 +68,6 @@ func (c *chunks) step() time.Duration {
 func (c *chunks) next() (playlist.Growing, bool) {
 	ix := c.index()
 	if ix == nil {
-		c.wantAgain(c.sharing.payer(c.id, false))
 		return playlist.Growing{}, false
 	}
 	_, _, chunked := ix.lowLatency(c.id)
@@ -77,18 +77,13 @@ func (c *chunks) next() (playlist.Growing, bool) {
 	return chunked.Next(c.after)
 }
 
-// wantAgain has the MPD read again if a viewer pays for it.
-func (c *chunks) wantAgain(v *viewerLink) {
-	if v != nil {
-		c.want(v)
-	}
-}
-
 // begin reads a segment, if it may be certified and is paid for.
 func (c *chunks) begin(next playlist.Growing) {
 	s, outcome := c.sharing, partIdle
 	payer := s.payer(c.id, false)
-	c.wantAgain(payer)
+	if payer != nil {
+		c.want(payer.from) // the MPD is read again as long as it is wanted
+	}
 	if !c.idle() {
 		if payer != nil {
 			g := newGrowing(c, next, payer)

@@ -35,7 +35,7 @@ type index struct {
 	manifest string
 	ctx      context.Context // ends when the index is dropped
 	cancel   context.CancelFunc
-	kick     chan struct{} // a segment was asked for that is not listed
+	kick     chan struct{} // a segment was asked for that is not listed, or what was not wanted any more is wanted again
 	fetching chan struct{} // bounds how many segments the origin is asked for at a time
 }
 

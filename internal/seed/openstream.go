@@ -47,18 +47,20 @@ func newOpenStream(s *sharing, id segment.ID, manifest, path string, payer party
 func (o *openStream) index() *index { return o.sharing.title.peek(o.manifest) }
 
 // want has the manifest read again while the stream is followed for a viewer, which pays for it; nil: there is no room for it.
-func (o *openStream) want(v *viewerLink) *index {
+func (o *openStream) want(p party) *index {
 	t := o.sharing.title
-	t.chosen(v.from)
-	return t.wantOf(o.manifest, v.from)
+	t.chosen(p)
+	return t.wantOf(o.manifest, p)
 }
 
 // leave gives back the stream's place.
-func (o *openStream) leave() {
+func (o *openStream) leave() { o.sharing.title.site.followed.leave(o.charged()) }
+
+// charged is the viewer that the stream's place is charged to.
+func (o *openStream) charged() party {
 	o.sharing.mu.Lock()
-	payer := o.payer
-	o.sharing.mu.Unlock()
-	o.sharing.title.site.followed.leave(payer)
+	defer o.sharing.mu.Unlock()
+	return o.payer
 }
 
 func (o *openStream) rest(pause time.Duration, ticks *time.Ticker) {

@@ -105,7 +105,7 @@ func (r *rendition) load(waits bool) error {
 		r.sharing.all.sink.Add(mPlaylistRefusals, 1, tollSession)
 		return &unpaidError{tollSession}
 	}
-	ix := r.want(v)
+	ix := r.want(v.from)
 	if ix == nil {
 		return errors.New("there is no room for the playlists of the title")
 	}

@@ -307,3 +307,23 @@ func TestAPlaylistIsReloadedForWhatItDoesNotListBeforeThatIsDue(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsWantedAgainIsFollowedAgain: also where no segment is asked for that is not listed, as of a stream whose chunks are pushed.
+func TestWhatIsWantedAgainIsFollowedAgain(t *testing.T) {
+	inStations(t, 1, "", func(t *testing.T, o *stations) {
+		o.want("/news")
+		sleep.For(t.Context(), followedFor+2*stationTarget)
+		before := o.count("/news/0.m3u8")
+		sleep.For(t.Context(), time.Minute)
+		if n := o.count("/news/0.m3u8"); n != before {
+			t.Errorf("what is not wanted was loaded %d times", n-before)
+		}
+		o.want("/news")
+		for range 10 {
+			sleep.For(t.Context(), time.Second)
+			if ix := o.want("/news"); ix.lookup(o.id("/news", 0, o.newest()-1)) == nil {
+				t.Errorf("%d is not known", o.newest()-1)
+			}
+		}
+	})
+}

@@ -100,6 +100,33 @@ func TestAViewerThatComesAndGoesEndsNoOthersLinks(t *testing.T) {
 	})
 }
 
+// TestAnMPDIsFollowedThroughAGap: what comes behind it is in an MPD that is not read yet.
+func TestAnMPDIsFollowedThroughAGap(t *testing.T) {
+	onChunks(t, func(d *chunkDesk) {
+		d.serves(func(_ context.Context, _ int, take func([]byte) error) error { return take(smallChunk(1)) })
+		ix, ended := d.title.index(), playlist.Chunked{}
+		ix.listings.mu.Lock()
+		ix.order[chunkedPath+".low"].chunked = &ended
+		ix.listings.mu.Unlock()
+		c := d.title.catalog
+		wanted := func() time.Time {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.of(ix).wanted
+		}
+		c.mu.Lock()
+		c.of(ix).wanted = time.Time{}
+		c.mu.Unlock()
+		if d.until(9); wanted().IsZero() {
+			t.Error("the MPD is not wanted")
+		}
+		d.lists(0)
+		d.until(12.05)
+		d.wants("behind the gap", "2.0 2.255 3.0 3.255")
+		d.s.heard(d.viewerLink, peer.Follow{Stream: d.id})
+	})
+}
+
 // TestAPartThatCannotBePaidForIsNotTold, and none of its pieces is sent: without its certificate they are of no use.
 func TestAPartThatCannotBePaidForIsNotTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

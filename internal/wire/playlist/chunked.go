@@ -32,18 +32,17 @@ func (c *Chunked) Weight() (n int64) {
 	return n
 }
 
-// Next is the first segment that can be asked for only after a time; false: none is known, or it is not the site's.
+// Next is the first segment of the site's that can be asked for only after a time; false: none is known. A period of another host, as of an
+// ad, is passed over.
 func (c *Chunked) Next(after time.Time) (next Growing, ok bool) {
 	for _, p := range c.periods {
 		one, known := p.Next(after)
 		if !known || ok && !one.Asked.Before(next.Asked) {
 			continue
 		}
-		e, named := c.names.object(one.Object)
-		if !named {
-			return Growing{}, false
+		if e, named := c.names.object(one.Object); named {
+			next, ok = Growing{e, one.Sequence, one.Asked, one.Asked.Add(p.Sooner), p.Duration}, true
 		}
-		next, ok = Growing{e, one.Sequence, one.Asked, one.Asked.Add(p.Sooner), p.Duration}, true
 	}
 	return next, ok
 }

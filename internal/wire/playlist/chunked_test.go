@@ -43,6 +43,7 @@ func TestASegmentCanBeAskedForBeforeItIsComplete(t *testing.T) {
 		"a period that fits less":         {"", periodOf(`start="PT50.9S"`, two+`availabilityTimeOffset="1.5"`), 101, "/a/low/00026-50000.m4s 50 101.4"},
 		"the period that is now":          {"", periodOf(`start="PT0S"`, two+`availabilityTimeOffset="1.5"`) + periodOf(`start="PT60S"`, two+`availabilityTimeOffset="1.5"`), 100, "/a/low/00021-40000.m4s 50 100.5"},
 		"the period that comes":           {"", periodOf(`start="PT0S"`, two+`availabilityTimeOffset="1.5"`) + periodOf(`start="PT102S"`, two+`availabilityTimeOffset="1.5"`), 101, "/a/low/00001-0.m4s 51 102.5"},
+		"behind a period of another host": {"", `<Period duration="PT110S"><BaseURL>https://ads.example.net/</BaseURL><AdaptationSet mimeType="video/mp4"><SegmentTemplate media="$Number$" ` + two + `availabilityTimeOffset="1.5"/><Representation id="low"/></AdaptationSet></Period>` + periodOf(``, two+`availabilityTimeOffset="1.5"`), 100, "/a/low/00001-0.m4s 55 110.5"},
 		"the end of a period":             {"", periodOf(`start="PT0S" duration="PT101S"`, two+`availabilityTimeOffset="1.5"`), 101, ""},
 		"a shorter segment at the end":    {"", periodOf(`start="PT0S" duration="PT103S"`, two+`availabilityTimeOffset="1.5"`), 101, "/a/low/00052-102000.m4s 51 102.5"},
 		"the last number":                 {"", periodOf(``, two+`availabilityTimeOffset="1.5" endNumber="50"`), 100, ""},
