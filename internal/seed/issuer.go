@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 	"time"
 
@@ -218,18 +219,23 @@ func (i *issuer) disown(id segment.ID) {
 	delete(i.ledger, id)
 }
 
-// prune drops what has ended, and some of the rest if that is not enough. Under mu.
+// prune drops what has ended, and some of the rest if that is not enough: first what ends soon, as what is live does. A low-latency stream
+// has many certificates, and few viewers still have use for those of a minute ago. Under mu.
 func (i *issuer) prune(now time.Time) {
 	for id, e := range i.ledger {
 		if !now.Before(e.cert.NotAfter) {
 			delete(i.ledger, id)
 		}
 	}
-	for id := range i.ledger {
-		if len(i.ledger) < maxLedger*3/4 {
-			return
+	for _, within := range []time.Duration{lifeLive, math.MaxInt64} {
+		for id, e := range i.ledger {
+			if len(i.ledger) < maxLedger*3/4 {
+				return
+			}
+			if e.cert.NotAfter.Sub(now) <= within {
+				delete(i.ledger, id)
+			}
 		}
-		delete(i.ledger, id)
 	}
 }
 

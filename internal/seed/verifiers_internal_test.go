@@ -160,3 +160,30 @@ func TestTheLedgerIsBounded(t *testing.T) {
 		t.Error("the newest is not there")
 	}
 }
+
+// TestWhatIsLiveIsForgottenBeforeFilms: a seed of many low-latency streams certifies more in ten minutes than it remembers. It still knows
+// what it certified of a film, whose certificates viewers hold for hours.
+func TestWhatIsLiveIsForgottenBeforeFilms(t *testing.T) {
+	const films = 1000
+	i := &issuer{now: func() time.Time { return at }, ledger: map[segment.ID]issued{}, takedowns: &takedowns{revoked: &certificate.Revocations{}}}
+	certify := func(n int, life time.Duration, content byte) bool {
+		var id segment.ID
+		binary.BigEndian.PutUint32(id[:], uint32(n))
+		return i.record(id, certificate.Certificate{NotAfter: at.Add(life)}, [32]byte{content})
+	}
+	for n := range films {
+		certify(n, lifeVOD, 1)
+	}
+	for n := range 2 * maxLedger {
+		certify(films+n, lifeLive, 1)
+	}
+	signed := 0
+	for n := range films {
+		if certify(n, lifeVOD, 2) {
+			signed++
+		}
+	}
+	if signed > 0 {
+		t.Errorf("other bytes of %d of %d segments would be signed", signed, films)
+	}
+}
