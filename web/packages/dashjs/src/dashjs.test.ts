@@ -64,6 +64,22 @@ describe('a player', () => {
     expect([before, opened.length]).toEqual([0, 1]);
   });
 
+  test.each([
+    [true, 1_800_000_000_000],
+    [false, 0],
+  ])('says when the timeline began, if it is live: %s', (live, zeroMs) => {
+    const { player, opened, attach } = setUp();
+    player.isDynamic = () => live;
+    attach();
+    for (const loader of ['XHRLoader', 'FetchLoader']) {
+      player.ask({}, loader);
+      expect(opened[0]!.request).toMatchObject({ live, zeroMs, startMs: 8_000 });
+    }
+    // Nothing is known of when it began.
+    player.ask({ representation: { id: '1', bandwidth: 800_000 } });
+    expect(opened[0]!.request!.zeroMs).toBe(0);
+  });
+
   test('is told of bytes from peers as the line would have brought them', async () => {
     const { player, opened, attach } = setUp();
     attach();

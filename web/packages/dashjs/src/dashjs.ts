@@ -23,7 +23,7 @@ export interface Representation {
   id: string;
   bandwidth: number;
   index?: number;
-  adaptation?: { index: number; period: { index: number; mpd?: { manifest?: Manifest } } };
+  adaptation?: { index: number; period: { index: number; mpd?: Mpd } };
 }
 
 export interface Template {
@@ -32,6 +32,12 @@ export interface Template {
   duration?: number;
   startNumber?: number;
   SegmentTimeline?: { S?: { t?: number; d: number; r?: number }[] };
+}
+
+export interface Mpd {
+  manifest?: Manifest;
+  /** When the timeline of a live stream begins. Where an MPD does not say it: when that was loaded. */
+  availabilityStartTime?: Date | null;
 }
 
 /** An MPD as dash.js has parsed it: what a level does not say it has from above. */

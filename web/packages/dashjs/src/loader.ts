@@ -55,14 +55,15 @@ function requestFor(
   const kind = `${method} ${track} ${type}`;
   if (range === null || !representation || !/^GET (video|audio) (Media|Initialization)Segment$/.test(kind))
     return undefined;
-  const { id, bandwidth } = representation;
+  const { id, bandwidth, adaptation } = representation;
+  const live = known(() => player.isDynamic()) !== false;
   // CMCD writes what is the viewer's own into both requests; other interceptors have the common one.
   const cut = request.url.replace(/(\?)CMCD=[^&]*&|[?&]CMCD=[^&]*/, '$1');
   const url = cut === request.url ? cut : (plainUrl ?? cut);
   return {
     ...how,
     url,
-    ...(range && { range }),
+    range,
     startMs: startTime * 1000 || 0,
     durationMs: duration * 1000 || 0,
     rendition: `${track}-${id}`,
@@ -70,10 +71,11 @@ function requestFor(
     adaptive:
       player.getSettings().streaming.abr.autoSwitchBitrate[track!] !== false &&
       known(() => player.getRepresentationsByType(track!).length)! > 1,
-    deadlineMs: () => deadlineMs(known(() => player.getVideoElement()) ?? null, startTime) || 0,
+    deadlineMs: () => deadlineMs(known(() => player.getVideoElement())!, startTime) || 0,
     upcoming: upcomingOf({ ...request, url }),
     track: track!,
-    live: known(() => player.isDynamic()) !== false,
+    live,
+    zeroMs: +(live && (adaptation?.period.mpd?.availabilityStartTime as Date)) || 0,
     playlist,
     representation: id,
   };
@@ -91,7 +93,7 @@ function createTimer(clock: Clock) {
   let timer = 0;
   return (ms?: number | false, f?: () => void) => {
     clock.clearTimer(timer);
-    if (ms && ms > 0) timer = clock.setTimer(f!, ms);
+    if ((ms as number) > 0) timer = clock.setTimer(f!, ms as number);
   };
 }
 
@@ -152,7 +154,7 @@ function fetchOrigin(
           data = whole.buffer;
         }
         const transferMs = took || timing.ms(data.byteLength);
-        const unshared = /(^|,)\s*no-store\s*(,|=|$)/i.test(response.headers?.['cache-control'] ?? '');
+        const unshared = /(^|,)\s*no-store\s*(,|=|$)/i.test(response.headers?.['cache-control'] as string);
         resolve({ url: request.url, ...response, data, transferMs, unshared });
       },
       onabort: undefined,
@@ -180,7 +182,7 @@ const overNetwork = (url: string): boolean => {
   return (entry?.transferSize ?? 0) > 0;
 };
 
-/** Has the core load a segment, and dash.js told. False: it is none that can be shared. Without `plain` it may still be made. */
+/** Has the core load a segment, and dash.js told. Undefined: it is none that can be shared. Without `plain` it may still be made. */
 function share(
   context: LoaderContext,
   playback: Playback,
@@ -188,7 +190,7 @@ function share(
   plain: MakeLoader | undefined,
   request: CommonRequest,
   response: CommonResponse,
-): boolean {
+): true | undefined {
   const { player, clock, urls } = context;
   const { customData, timeout } = request;
   const asked = customData.request;
@@ -258,7 +260,7 @@ function share(
     },
     beside: (url, ...how) => fetchOrigin(context, make, { ...request, url, headers }, ...how),
   });
-  if (!wanted) return false;
+  if (!wanted) return undefined;
   const loading = playback.load(wanted, (loaded, total) => {
     // How long a segment will be is not known while it is made.
     if (over || growing) return;
@@ -330,9 +332,9 @@ export function instead(context: LoaderContext): Instead {
       if (segment && came(response)) context.playback()?.bypass(bytes, timing.ms(bytes));
       onloadend?.(...event);
     };
-    const passed = own(request, response);
+    own(request, response);
     // Behind it: a title that is made and joined takes the page's thread, and the first picture waits for the MPD.
     if (type === 'MPD') guarded(context.opens);
-    return passed;
+    return undefined;
   };
 }

@@ -76,10 +76,8 @@ export class FakePlayer {
   };
   /** As dash.js asks: CMCD may have changed the URL of the common request, and its headers. */
   ask(more: Partial<FragmentRequest> = {}, loader = 'XHRLoader', cmcd = false) {
-    const period = {
-      index: 0,
-      mpd: { manifest: { Period: [{ AdaptationSet: [{ Representation: [{ SegmentTemplate: template }] }] }] } },
-    };
+    const manifest = { Period: [{ AdaptationSet: [{ Representation: [{ SegmentTemplate: template }] }] }] };
+    const period = { index: 0, mpd: { manifest, availabilityStartTime: new Date(1_800_000_000_000) } };
     const request: FragmentRequest = {
       ...{ type: 'MediaSegment', mediaType: 'video', url: 'https://cdn/v1/005.m4s', range: null },
       ...{ startTime: 8, duration: 4, index: 2 },
