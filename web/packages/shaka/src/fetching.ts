@@ -49,15 +49,10 @@ export function fetchOrigin(
   };
   const operation = ownPlugin(shaka)(uri, request, type, moved, headers, config);
   within(connectionTimeout);
-  const promise = operation.promise.then(
-    (response) => {
-      clock.clearTimer(timer);
-      return response;
-    },
-    (error: unknown) => {
-      clock.clearTimer(timer);
+  const promise = operation.promise
+    .finally(() => within(0))
+    .catch((error: unknown) => {
       throw late ? failure(shaka, 'TIMEOUT', uri, type) : error;
-    },
-  );
+    });
   return new shaka.util.AbortableOperation(promise, () => operation.abort());
 }

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
-import { bytes, loading } from './testing.ts';
+import { settle } from '../../hlsjs/src/testing.ts';
+import { bytes, loading, shaka } from './testing.ts';
 
 /** A live segment that Shaka asks for, and what it has appended of it. The origin's answer is the test's. */
 async function setUp() {
@@ -58,4 +59,36 @@ test('what peers have sent behind what the origin sends comes behind it', async 
   await vi.waitFor(() => expect(taken.length).toBeGreaterThan(1));
   await ends(1, 2, 3, 4);
   expect(taken).toEqual([1, 2, 3, 4]);
+});
+
+test.each([
+  'takes the request back',
+  'has its time run out',
+])('Shaka gets none of what waits once it %s', async (how) => {
+  const { clock, player, load, asked, playback } = await loading({ timeout: 20_000 });
+  player.live = true;
+  const taken: number[] = [];
+  let appended = () => {};
+  const streamDataCallback = (some: Uint8Array) => {
+    taken.push(...some);
+    return new Promise<void>((resolve) => {
+      appended = resolve;
+    });
+  };
+  const pending = load({}, { streamDataCallback });
+  const failed = pending.promise.catch(({ code }) => code);
+  await asked();
+  const { growing } = playback.request!;
+  growing!.give(Uint8Array.of(1, 2), 0);
+  growing!.give(Uint8Array.of(3, 4), 2);
+  await vi.waitFor(() => expect(taken).toEqual([1, 2]));
+  const back = /back/.test(how);
+  if (back) await pending.abort();
+  else await clock.advance(20_000);
+  playback.reject(new Error('aborted'));
+  const { OPERATION_ABORTED, TIMEOUT } = shaka.util.Error.Code;
+  expect(await failed).toBe(back ? OPERATION_ABORTED : TIMEOUT);
+  appended();
+  await settle();
+  expect(taken).toEqual([1, 2]);
 });

@@ -205,6 +205,7 @@ function share(
   };
   const fail = (error: unknown): never => {
     ended();
+    flow?.stop();
     // The origin's own error is the player's business, as it came.
     throw code === 'HTTP_ERROR' && error instanceof shaka.util.Error ? error : failure(shaka, code, uri, error, type);
   };
