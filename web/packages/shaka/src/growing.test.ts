@@ -3,9 +3,9 @@ import { settle } from '../../hlsjs/src/testing.ts';
 import { bytes, loading, shaka } from './testing.ts';
 
 /** A live segment that Shaka asks for, and what it has appended of it. The origin's answer is the test's. */
-async function setUp() {
+async function setUp(kind: 'live' | 'event' = 'live') {
   const { player, load, asked, playback, origin } = await loading();
-  player.live = true;
+  player[kind] = true;
   const taken: number[] = [];
   const whole = origin.hold();
   const { promise } = load({}, { streamDataCallback: async (some) => void taken.push(...some) });
@@ -23,8 +23,11 @@ async function setUp() {
   return { request: request!, growing: request!.growing!, origin, taken, sends, ends, took };
 }
 
-test('Shaka gets the bytes as the origin sends them, and at the end those that peers have sent', async () => {
-  const { request, origin, taken, sends, ends, took } = await setUp();
+test.each([
+  'live',
+  'event',
+] as const)('Shaka gets the bytes as the origin sends them, and at the end those that peers have sent: %s', async (kind) => {
+  const { request, origin, taken, sends, ends, took } = await setUp(kind);
   await sends(1, 2, 3);
   await took(1, 2, 3);
   // A part is of the middle.

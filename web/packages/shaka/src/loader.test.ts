@@ -63,9 +63,9 @@ describe('the plug-in', () => {
     expect([url, headers.range, headers['x-own']]).toEqual(['/film.mpd.1.leeway', undefined, '1']);
   });
 
-  test('a moment of a live stream is one that all its viewers mean', async () => {
+  test.each(['live', 'event'] as const)('a moment of a stream is one that all its viewers mean: %s', async (kind) => {
     const { player, load, asked, playback } = await setUp();
-    player.live = true;
+    player[kind] = true;
     const { promise } = load();
     await asked();
     expect(playback.request).toMatchObject({ live: true, zeroMs: 1_800_000_000_000 });

@@ -59,6 +59,7 @@ export function requestFor(
   if (request.method !== 'GET' || range === null) return undefined;
   const start = segment.getStartTime();
   const now = segment.isPartial();
+  const live = player.isDynamic();
   return {
     // Filters and CMCD write what is the viewer's own into the URI of the request.
     url: segment.getUris()[0] ?? uri,
@@ -71,9 +72,9 @@ export function requestFor(
     deadlineMs: () => (now ? 0 : deadlineMs(player.getMediaElement(), start)),
     upcoming: now ? [] : upcomingOf(stream, segment),
     track: stream.type,
-    live: player.isLive(),
+    live,
     ...playlistOf(player, manifest, stream),
-    zeroMs: player.isLive() ? (player.getPresentationStartTimeAsDate()?.getTime() ?? 0) : 0,
+    zeroMs: +(live && player.getPresentationStartTimeAsDate()!),
     origin,
   };
 }
@@ -152,7 +153,7 @@ function share(
   const [uri, request, type, , , config] = args;
   const ignore = () => {};
   // Live streams stay as they were (decision 0112).
-  const film = !asked.player.isLive();
+  const film = !asked.player.isDynamic();
   const moved = film ? asked.moved : ignore;
   const { streamDataCallback } = request;
   // A film is appended as what it is in the end: by whole segments.

@@ -111,7 +111,8 @@ export interface PlayerLike extends ShakaPlayer {
   } | null;
   getVariantTracks(): { active: boolean; bandwidth: number }[];
   getConfiguration(): { abr: { enabled: boolean } };
-  isLive(): boolean;
+  /** More of it will come: it is live, for Shaka, or of an event whose end it takes for known (`EXT-X-PLAYLIST-TYPE:EVENT`, a duration). */
+  isDynamic(): boolean;
   /** Of a live stream; null where it states no clock. */
   getPresentationStartTimeAsDate(): Date | null;
   addEventListener(type: string, listener: (event: unknown) => void): void;

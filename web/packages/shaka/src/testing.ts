@@ -96,11 +96,16 @@ export class Page extends shaka.Player {
     return this.media;
   }
   live = false;
-  override isLive(): boolean {
+  /** It grows, and is not what Shaka calls live. */
+  event = false;
+  isLive(): boolean {
     return this.live;
   }
+  override isDynamic(): boolean {
+    return this.live || this.event;
+  }
   override getPresentationStartTimeAsDate(): Date | null {
-    return this.live ? new Date(1_800_000_000_000) : null;
+    return this.isDynamic() ? new Date(1_800_000_000_000) : null;
   }
   say(...events: string[]): void {
     for (const event of events) this.dispatchEvent(new Event(event));
