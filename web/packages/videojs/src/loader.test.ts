@@ -52,6 +52,7 @@ test('asks by name, range, position and rendition', async () => {
     bitrate: 1_500_000,
     adaptive: true,
     live: false,
+    zeroMs: 0,
     playlist: 'https://cdn/low.m3u8',
     upcoming: [
       { url: 'https://cdn/film.mp4', startMs: 24_000, durationMs: 4_000, range: { first: 600, last: 699 } },
@@ -67,6 +68,18 @@ test('what waits for nothing has no deadline to give', () => {
   load({ uri: 'https://cdn/init.mp4', requestType: 'segment-media-initialization', headers: {} });
   expect(playback.request).toMatchObject({ url: 'https://cdn/init.mp4', upcoming: [] });
   expect(playback.request!.deadlineMs()).toBe(0);
+});
+
+test.each([
+  ['by its clock', 1_800_000_000_000, 1_799_999_980_000],
+  ['by its numbers', undefined, 75 * 4_000 - 20_000],
+  ['by its numbers where its clock is none', Number.NaN, 75 * 4_000 - 20_000],
+])('a moment of a live stream is one that all its viewers mean: %s', (_, programDateTime, zeroMs) => {
+  const playlist = { ...newPlaylist(40), endList: false, mediaSequence: 70 };
+  Object.assign(playlist.segments[5]!, { programDateTime });
+  const { playback, load } = setUp(playlist);
+  load();
+  expect(playback.request).toMatchObject({ startMs: 20_000, live: true, zeroMs });
 });
 
 /** A low-latency playlist: of four segments the third has two parts, and the last is made. */

@@ -42,12 +42,11 @@ export function requestFor(
   origin: SegmentRequest['origin'],
 ): SegmentRequest {
   const { track, loader, pending, init } = place;
-  const { playlist, mediaIndex, partIndex } = pending;
+  const { playlist, mediaIndex, partIndex, segment } = pending;
   const ref = refOf(place);
-  const part =
-    !init && pending.part
-      ? { sequence: playlist.mediaSequence + mediaIndex, index: partIndex!, listed: () => partsOf(loader) }
-      : undefined;
+  const live = !playlist.endList;
+  const sequence = playlist.mediaSequence + mediaIndex;
+  const part = !init && pending.part ? { sequence, index: partIndex!, listed: () => partsOf(loader) } : undefined;
   return {
     ...ref,
     rendition: `${track}-${playlist.id ?? playlist.resolvedUri}`,
@@ -57,7 +56,9 @@ export function requestFor(
     upcoming: init ? [] : upcomingOf(pending),
     part,
     track,
-    live: !playlist.endList,
+    live,
+    // As hls.js has it: what viewers tell each other of is counted alike, whichever player they have.
+    zeroMs: +(live && (segment.programDateTime || (sequence * playlist.targetDuration * 1000) % 4e12) - ref.startMs),
     ...(playlist.resolvedUri && { playlist: playlist.resolvedUri }),
     origin,
   };

@@ -116,6 +116,7 @@ export function newPlaylist(count: number, range = false): VhsPlaylist {
     resolvedUri: 'https://cdn/low.m3u8',
     endList: true,
     mediaSequence: 0,
+    targetDuration: 4,
     attributes: { BANDWIDTH: 1_500_000 },
     segments: Array.from({ length: count }, (_, i) => ({
       resolvedUri: range ? 'https://cdn/film.mp4' : `https://cdn/${i}.ts`,

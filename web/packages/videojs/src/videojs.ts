@@ -63,6 +63,8 @@ export interface VhsPart extends VhsResource {
 
 export interface VhsSegment extends VhsResource {
   duration: number;
+  /** Wall clock of its beginning, ms since the epoch, of a stream that states one. */
+  programDateTime?: number;
   map?: VhsResource;
   /** Those of a low-latency playlist, of the latest segments. */
   parts?: VhsPart[];
@@ -73,6 +75,8 @@ export interface VhsPlaylist {
   resolvedUri?: string;
   endList?: boolean;
   mediaSequence: number;
+  /** Seconds. */
+  targetDuration: number;
   attributes?: { BANDWIDTH?: number };
   segments: VhsSegment[];
 }
