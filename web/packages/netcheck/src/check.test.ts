@@ -3,6 +3,7 @@ import { NetworkCheck, type NetworkCheckOptions, type Progress } from './check.t
 import { CheckError } from './error.ts';
 import type { Results } from './results.ts';
 import { figureOf } from './results.ts';
+import { stubPeer } from './testing/peer.ts';
 import { type Behavior, serve } from './testing/server.ts';
 
 beforeEach(() => {
@@ -69,6 +70,15 @@ test.each<[string, unknown, Partial<NetworkCheckOptions>, object | undefined]>([
   const { results } = await check(options);
   if (reached) expect(results!.reachability).toMatchObject(reached);
   else expect(results).not.toHaveProperty('reachability');
+});
+
+test('a browser that refuses peer connections leaves out what needs them', async () => {
+  stubPeer('forbidden');
+  serve({ stun: ['turn.example.com:3478'], tests: ['ndt7', 'http', 'quality'] });
+  const { results } = await check();
+  expect(results).toMatchObject({ channel: 'blocked' });
+  expect(results).not.toHaveProperty('reachability');
+  expect(figureOf(results!.figures, 'throughput', 'up')! / 80e6).toBeCloseTo(1, 2);
 });
 
 test('a check measures both directions, in the order of its phases', async () => {

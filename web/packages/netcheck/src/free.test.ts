@@ -88,11 +88,14 @@ test.each([
 });
 
 describe('it ends in its time', () => {
-  test('where no channel opens: the result says so, and the way up is not tried', async () => {
-    const { results, took, seen } = await check('never');
+  test.each([
+    ['no channel opens', 'never', 10_500],
+    ['the browser refuses connections', 'forbidden', 500],
+  ] as const)('where %s: the result says so, and the way up is not tried', async (_, behavior, within) => {
+    const { results, took, seen } = await check(behavior);
     expect(results).toMatchObject({ channel: 'blocked', figures: [] });
     expect(seen.some(({ phase }) => phase === 'upload')).toBe(false);
-    expect(took).toBeLessThan(10_500);
+    expect(took).toBeLessThan(within);
   });
   test.each<[string, PeerBehavior, RegExp, number]>([
     ['the server does not begin', 'silent', /does not begin/, 15_500],

@@ -2,7 +2,7 @@
 import { aborted, CheckError, type RefusalStatus } from './error.ts';
 import { type Figure, figure } from './netstat/figures.ts';
 import type { Plan } from './plan.ts';
-import { connects, Line } from './quality/line.ts';
+import { connects, openLine } from './quality/line.ts';
 import type { Server } from './server.ts';
 import type { Glance } from './tcp/direction.ts';
 import { lately, type Series } from './tcp/received.ts';
@@ -40,9 +40,9 @@ export async function testFree({
   signal,
   glance,
 }: FreeTest): Promise<Figure | 'blocked'> {
-  if (typeof RTCPeerConnection === 'undefined') return 'blocked';
+  const line = openLine();
+  if (!line) return 'blocked';
   const factor = (client.includes(':') ? packet6 : packet4) / packetPayload;
-  const line = new Line();
   const stop = () => line.close();
   signal.addEventListener('abort', stop);
   try {

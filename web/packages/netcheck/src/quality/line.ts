@@ -1,5 +1,5 @@
 /** The client's end of a quality test: a peer connection to the server with two channels (spec/probe.md, Quality by data channel). */
-import { aborted } from '../error.ts';
+import { aborted, CheckError } from '../error.ts';
 import type { Server } from '../server.ts';
 import type { Series } from '../tcp/received.ts';
 import { type Control, decodeControl, type ErrorCode, encodeControl, type Load, type Run } from '../wire/control.ts';
@@ -206,14 +206,30 @@ export class Line {
   }
 }
 
+/** A line; undefined: the browser lacks peer connections, or refuses them, as a policy or an extension has it. */
+export function openLine(): Line | undefined {
+  try {
+    return new Line();
+  } catch {
+    return undefined;
+  }
+}
+
 /** Connects a line to a server; false: no data channel opens. Rejects with a `CheckError` where the server refuses it, or the page ends it. */
 export async function connects(line: Line, server: Server, signal: AbortSignal): Promise<boolean> {
-  await line.connect(async (offer) => {
-    const asked = performance.now();
-    const answer = await server.offer(offer, signal);
-    line.answered = performance.now() - asked;
-    return answer;
-  });
+  try {
+    await line.connect(async (offer) => {
+      const asked = performance.now();
+      const answer = await server.offer(offer, signal);
+      line.answered = performance.now() - asked;
+      return answer;
+    });
+  } catch (error) {
+    if (signal.aborted) throw aborted(signal);
+    if (error instanceof CheckError) throw error;
+    // The browser does not take the answer, or makes no offer.
+    return false;
+  }
   const long = Math.min(openMost, Math.max(openWithin, openTrips * line.answered));
   const open = await Promise.race([line.opened.within(long), line.over.within(long).then(() => false)]);
   if (signal.aborted) throw aborted(signal);

@@ -89,6 +89,11 @@ describe('it ends in its time', () => {
     expect(outcome).toBe('blocked');
     expect(took).toBeLessThanOrEqual(10_200);
   });
+  test.each(['forbidden', 'picky'] as const)('where the browser lets no channel open (%s)', async (behavior) => {
+    const { outcome, took } = await quality(behavior);
+    expect(outcome).toBe('blocked');
+    expect(took).toBeLessThanOrEqual(200);
+  });
   test('where nothing comes', async () => {
     const { outcome, took } = await quality('silent');
     expect(outcome).toEqual({ broken: 'nothing came for 12 s' });

@@ -5,7 +5,7 @@ import type { Server } from '../server.ts';
 import type { Run } from '../wire/control.ts';
 import { leastLate, silence } from '../wire/quality.ts';
 import { type Quality, qualityFigures } from './figures.ts';
-import { connects, Line } from './line.ts';
+import { connects, openLine } from './line.ts';
 import { lengthOf, type Stream } from './stream.ts';
 
 const messages = 1000;
@@ -38,8 +38,8 @@ export type QualityOutcome = Quality | 'blocked' | { broken: string };
 
 /** Rejects with a `CheckError` where the server refuses it, or the page ends it. */
 export async function testQuality({ server, plan, rates, signal, glance }: QualityTest): Promise<QualityOutcome> {
-  if (typeof RTCPeerConnection === 'undefined') return 'blocked';
-  const line = new Line();
+  const line = openLine();
+  if (!line) return 'blocked';
   const stop = () => line.close();
   signal.addEventListener('abort', stop);
   let timer: ReturnType<typeof setInterval> | undefined;

@@ -8,7 +8,8 @@ import { serveLoad } from './lane.ts';
 /**
  * never: no channel opens. silent: they open, and nothing comes. lossy: each tenth message is lost, one way only each. narrow: one
  * message leaves the browser each tenth of a second. stuck: none does. far: the way down takes 1.5 s, and its last message 3 s more. Of a load stalling: nothing passes after its first second. rude:
- * a text comes on its channel. spent: the address may have no more bytes.
+ * a text comes on its channel. spent: the address may have no more bytes. forbidden: the browser makes no connection. picky: it does not
+ * take the server's answer.
  */
 export type PeerBehavior =
   | 'never'
@@ -20,7 +21,9 @@ export type PeerBehavior =
   | 'refusing'
   | 'stalling'
   | 'rude'
-  | 'spent';
+  | 'spent'
+  | 'forbidden'
+  | 'picky';
 
 const drainEvery = 100; // ms, of a narrow line
 
@@ -77,6 +80,10 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
     private load: ReturnType<typeof serveLoad> | undefined;
     private loadBegan = 0;
 
+    constructor() {
+      closed = behavior === 'forbidden';
+      if (closed) throw new Error('NotAllowedError');
+    }
     createDataChannel(label: 'quality' | 'control' | 'lane') {
       return this[label];
     }
@@ -86,6 +93,7 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
     async setLocalDescription() {}
     async setRemoteDescription() {
       if (behavior === 'never') return;
+      if (behavior === 'picky') throw new Error('OperationError');
       setTimeout(() => {
         for (const channel of [this.quality, this.control]) {
           channel.readyState = 'open';
