@@ -1,11 +1,12 @@
 /** The player's requests for segments that may still be made (spec/parts.md, "Chunks"): chunk by chunk from peers, else all from the origin. */
 
-import { joinBytes, representationUrl } from '../certificate/index.ts';
+import { joinBytes, representationUrl, sameBytes } from '../certificate/index.ts';
 import { type Content, maxPart, type Part, turnOf, turns } from '../parts/shelf.ts';
 import { all } from '../parts/state.ts';
 import type { Stream } from '../parts/stream.ts';
 import type { Loading } from '../playback.ts';
 import type { Growing, OriginResult, SegmentRequest, SegmentResult, Source } from '../ports.ts';
+import { piecesOf } from '../segment/segment.ts';
 import { plainUrl } from './lists.ts';
 import {
   before,
@@ -57,6 +58,8 @@ interface ChunkLoad extends Waiting {
   has: number;
   /** Bytes of the origin that the player has of an answer that was not waited for. */
   used: number;
+  /** Whether the end is that of these chunks is being looked at. */
+  compares?: boolean;
 }
 
 export interface ChunkLoads {
@@ -64,7 +67,7 @@ export interface ChunkLoads {
 }
 
 export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoads => {
-  const { clock, line, stats, segments, settled } = shared;
+  const { clock, crypto, line, stats, segments, settled } = shared;
   const { idOf, follow, within, hand } = host;
 
   const chunkMs = ({ in: f, request }: ChunkLoad) => request.durationMs / (f.chunks ?? usual);
@@ -101,10 +104,23 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     const last = contentAt(l, l.first + end);
     if (l.over) return;
     // An origin that is asked says itself where the segment ends; one that is slow, or sends nothing, is not waited for.
-    if (l.at === last?.length && l.chunks && (!l.abort || l.sent.length < l.at)) finish(l);
+    if (l.at === last?.length && l.chunks && (!l.abort || l.sent.length < l.at)) l.compares || settled(compare(l, last));
     // There is no turn for more chunks, or the end is another version's.
     else if (l.n === end || (last && l.at > last.length)) l.abort || get(l);
     else if (n < l.n && f.load === l) ask(l);
+  };
+
+  /** As many bytes as an end says are all of the segment if they have its digests: another version may end where a chunk does. */
+  const compare = async (l: ChunkLoad, { digests }: Content): Promise<void> => {
+    l.compares = true;
+    const data = joinBytes(...l.chunks!);
+    const own = await Promise.all(piecesOf(data).map((piece) => crypto.digest(piece)));
+    l.compares = false;
+    if (l.over) return;
+    if (l.at !== data.length) return advance(l);
+    if (sameBytes(joinBytes(...own), digests)) return finish(l);
+    l.chunks = undefined;
+    if (!l.abort) get(l);
   };
 
   /** The player has a chunk: of peers, or the origin has given it. */
