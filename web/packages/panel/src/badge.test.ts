@@ -2,42 +2,13 @@ import type { Leeway, LeewayState } from '@leeway/core';
 import { afterEach, expect, it, vi } from 'vitest';
 import { FakeClock } from '../../core/src/testing/clock.ts';
 import { showBadge } from './badge.ts';
+import { stubPage } from './testing.ts';
 
 afterEach(() => vi.unstubAllGlobals());
 
-/** An element, as far as the badge needs one. */
-class Fake extends EventTarget {
-  readonly style: { cssText?: string } = {};
-  readonly attributes: Record<string, string> = {};
-  readonly children: (Fake | string)[] = [];
-  removed = false;
-  className = '';
-  textContent = '';
-  setAttribute(name: string, value: string) {
-    this.attributes[name] = value;
-  }
-  append(...children: (Fake | string)[]) {
-    this.children.push(...children);
-  }
-  attachShadow() {
-    const root = new Fake();
-    this.append(root);
-    return root;
-  }
-  remove() {
-    this.removed = true;
-  }
-  /** All below it. */
-  get all(): Fake[] {
-    const own = this.children.filter((child) => child instanceof Fake);
-    return [...own, ...own.flatMap((child) => child.all)];
-  }
-}
-
 /** A page with the badge of a library in some state. */
 function show(state: LeewayState) {
-  const body = new Fake();
-  vi.stubGlobal('document', Object.assign(new EventTarget(), { body, createElement: () => new Fake() }));
+  const body = stubPage();
   const clock = new FakeClock();
   const consent = vi.fn();
   const leeway = { state, clock, on: () => () => {}, stats: () => ({ titles: [] }), consent } as unknown as Leeway;

@@ -134,6 +134,8 @@ export function showDebug(leeway: Leeway): () => void {
     host.remove();
   };
   draw();
+  // As it may have been while the panel's script was on its way: then no event says so.
+  if (leeway.state === 'stopped') remove();
   return remove;
 }
 

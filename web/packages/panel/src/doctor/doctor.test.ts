@@ -176,19 +176,37 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-it('the time that a token takes is none of the tracker’s', async () => {
-  vi.useFakeTimers({ now: 1_000_000 });
+/** Says hello with a token to a tracker that wants one. */
+function greeted(token: () => Promise<string>) {
   const socket = {
     onmessage: (_: { data: string }) => {},
     close: () => {},
-    send: () =>
-      socket.onmessage({ data: JSON.stringify({ type: 'welcome', ...greeting('full'), server_time_ms: Date.now() }) }),
-  };
-  const token = async () => {
-    vi.advanceTimersByTime(30_000);
-    return 'token';
+    send: (hello: string) => {
+      const answer = JSON.parse(hello).token
+        ? { type: 'welcome', ...greeting('full'), server_time_ms: Date.now() }
+        : { type: 'error', code: 'token-required', message: 'A token is needed.', hint: 'Give one.' };
+      socket.onmessage({ data: JSON.stringify(answer) });
+    },
   };
   const e = { socket, options: { tracker: 'wss://t.example', token } } as unknown as Examination;
-  await checkWelcome(e);
-  expect(e.ahead).toBe(0);
+  return { e, found: checkWelcome(e) };
+}
+
+it('the time that a token takes is none of the tracker’s', async () => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  const { e, found } = greeted(async () => {
+    vi.advanceTimersByTime(30_000);
+    return 'token';
+  });
+  expect([(await found).status, e.ahead]).toEqual(['warning', 0]);
+});
+
+it.each<[string, () => Promise<string>]>([
+  ['fails', () => Promise.reject(new Error('401'))],
+  ['does not come', () => new Promise(() => {})],
+])('a token that %s is the page’s matter', async (_, token) => {
+  vi.useFakeTimers();
+  const { found } = greeted(token);
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(await found).toMatchObject({ code: 'token-required', fix: expect.stringContaining('join token') });
 });

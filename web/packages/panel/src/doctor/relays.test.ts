@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { Examination } from './examination.ts';
+import { fixes } from './fixes.ts';
 import { checkRelays } from './relays.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -33,6 +34,23 @@ it('a relay whose name is not known is dead, whatever the browser says of STUN t
   expect(await found({ stun: 701 })).toMatchObject({ code: 'turn-dead' });
   expect(await found({})).toMatchObject({ code: 'turn-dead' });
   expect(await found({ turn: 701 })).toMatchObject({ code: 'turn-dead' });
+});
+
+it('a relay that the browser does not take is one to take out', async () => {
+  vi.stubGlobal(
+    'RTCPeerConnection',
+    class {
+      constructor() {
+        throw new Error('no such transport');
+      }
+    },
+  );
+  const greeting = { ice_servers: [{ urls: ['turn:turn.example.com?transport=quic', 'stun:stun.example.com'] }] };
+  const found = await checkRelays({ greeting, options: { tracker: 'wss://t.example' } } as unknown as Examination);
+  expect(found).toMatchObject([
+    { code: 'turn-dead', fix: fixes['turn-dead'] },
+    { code: 'stun-dead', fix: fixes['stun-dead'] },
+  ]);
 });
 
 it('a relay that refuses has said so', async () => {

@@ -42,7 +42,7 @@ async function relay(server: RTCIceServer & { urls: string }): Promise<Found> {
       return fail('turn-refused', `${at} answers STUN and gives no relayed address`, fixes['turn-refused']);
     return judge(answer, at, turn);
   } catch (error) {
-    return fail(turn ? 'turn-dead' : 'stun-dead', `${at}: ${(error as Error).message}`, fixes['stun-dead']);
+    return dead(at, turn, `: ${(error as Error).message}`);
   }
 }
 
@@ -84,6 +84,10 @@ function judge(answer: RTCIceCandidate | number | 'complete' | undefined, at: st
   if (answer === 'complete' && !turn) return ok(`${at} raised no error`);
   if (turn && typeof answer === 'number' && answer < 700)
     return fail('turn-refused', `${at} refuses an allocation (${answer})`, fixes['turn-refused']);
+  return dead(at, turn, ` does not answer${typeof answer === 'number' ? ` (${answer})` : ''}`);
+}
+
+function dead(at: string, turn: boolean, why: string): Found {
   const code = turn ? 'turn-dead' : 'stun-dead';
-  return fail(code, `${at} does not answer${typeof answer === 'number' ? ` (${answer})` : ''}`, fixes[code]);
+  return fail(code, at + why, fixes[code]);
 }
