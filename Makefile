@@ -61,9 +61,10 @@ go-race-build: # what its packages have in common
 	@scripts/need go gcc
 	go build -race ./internal/...
 
-go-long: # what these leave out with the race detector: long plays in one goroutine
+go-long: # what these leave out with the race detector: long plays in one goroutine, and what a link takes of the memory
 	@scripts/need go
 	scripts/gotest './internal/ledbat ./internal/viewer' -vet=off
+	scripts/gotest ./internal/rtclink -vet=off -run '^TestIdleLinksAreCheap$$'
 
 go-tools: # they read files above their modules, which the cache does not look at
 	@scripts/need go

@@ -3,6 +3,8 @@ package archtest
 import (
 	"maps"
 	"os/exec"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -78,5 +80,26 @@ func TestRulesNameWhatIsThere(t *testing.T) {
 				t.Errorf("%s is said to belong to %s, which does not import it", o.dependency, room)
 			}
 		}
+	}
+}
+
+// TestWhatTheRaceDetectorLeavesOutIsRun: a test that leaves something out with the race detector is run without it, too.
+func TestWhatTheRaceDetectorLeavesOutIsRun(t *testing.T) {
+	base := root(t)
+	_, recipe, _ := strings.Cut(read(t, filepath.Join(base, "Makefile")), "\ngo-long:")
+	recipe, _, _ = strings.Cut(recipe, "\n\n")
+	const leaves = "testkit." + "RaceDetector"
+	leaving := 0
+	for _, f := range sources(t) {
+		if !f.test || !strings.Contains(read(t, filepath.Join(base, f.path)), leaves) {
+			continue
+		}
+		leaving++
+		if !strings.Contains(recipe, "./"+path.Dir(f.path)) {
+			t.Errorf("%s leaves something out with the race detector, and `make go-long` does not run it", f.path)
+		}
+	}
+	if leaving == 0 {
+		t.Error("no test leaves anything out: the rule names nothing")
 	}
 }
