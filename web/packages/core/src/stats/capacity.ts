@@ -53,9 +53,9 @@ export const createCapacity = (): Capacity => {
         at = nowMs ?? at;
       }
       for (const m of means) {
-        const keep = 0.5 ** (duration / m.halfLife);
-        m.value = keep * m.value + (1 - keep) * value;
-        m.weight = keep * m.weight + 1 - keep;
+        const share = 1 - 0.5 ** (duration / m.halfLife);
+        m.value += share * (value - m.value);
+        m.weight += share * (1 - m.weight);
       }
       return crowded;
     },
