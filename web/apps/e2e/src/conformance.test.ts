@@ -6,6 +6,7 @@ import {
   caseNames,
   fixturesDir,
   runCell,
+  skipped,
   table,
   type Verdict,
   warmUp,
@@ -58,6 +59,14 @@ const cellsOf = ({ name: browser }: (typeof browsers)[number]) =>
   rows.flatMap((adapter) =>
     caseNames.filter((name) => chosen(adapter, name, browser)).map((name) => ({ adapter, name })),
   );
+// A row that has another name or a new exception would leave cells of these out without a word.
+const tested = browsers.flatMap(({ name: browser }) =>
+  ours.flatMap((row) =>
+    caseNames.filter((name) => !skipped(row, name, browser)).map((name) => `${row.name} ${name} ${browser}`),
+  ),
+);
+const lost = [...quick].filter((cell) => !tested.includes(cell));
+if (lost.length) throw new Error(`conformance: there are no such cells: ${lost.join(', ')}.`);
 let stack: Stack;
 let bench: Omit<Bench, 'browser'>;
 

@@ -58,6 +58,7 @@ async function measure(viewer: Viewer) {
       duplicate: t.totals.duplicate_bytes,
     })),
     errors: [...viewer.consoleErrors(), ...seen.errors],
+    engineErrors: await viewer.engineErrors(),
   };
 }
 
@@ -99,7 +100,7 @@ test('four viewers, 5 s apart, a minute of play each', async () => {
   await Promise.all(viewers.map((v) => v.close()));
 
   for (const v of result) {
-    expect(v, v.name).toMatchObject({ stalls: [], errors: [] });
+    expect(v, v.name).toMatchObject({ stalls: [], errors: [], engineErrors: 0 });
     expect(v.othersAfterTwo, v.name).toBeGreaterThanOrEqual(0.9);
   }
   expect(afterFirst).toBeGreaterThanOrEqual(0.66);

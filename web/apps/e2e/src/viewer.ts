@@ -76,6 +76,13 @@ export class Viewer {
     });
   }
 
+  /** Errors of the library's own, which it counts and plays on behind. */
+  async engineErrors(): Promise<number> {
+    let errors = 0;
+    for (const { engine } of (await this.stats())?.titles ?? []) errors += engine?.counters.errors ?? 0;
+    return errors;
+  }
+
   consoleErrors(): string[] {
     return this.console.filter((m) => m.type === 'error').map((m) => m.text);
   }

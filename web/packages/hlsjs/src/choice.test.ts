@@ -58,8 +58,12 @@ function setUp({ rate, seed, shared, later = { rate, from: 0 }, up = 2_000_000 }
 function addPeer(
   { world, network, player }: ReturnType<typeof setUp>,
   background = false,
-): { reasons: (string | undefined)[]; bytes: number } {
-  const seen = { reasons: [] as (string | undefined)[], bytes: 0 };
+): { reasons: (string | undefined)[]; bytes: number; errors(): number | undefined } {
+  const seen = {
+    reasons: [] as (string | undefined)[],
+    bytes: 0,
+    errors: () => engine.snapshot().counters.errors,
+  };
   const { engine, line, events } = viewerEngine(home, world, signer, { background: undefined, policy: { background } });
   engine.setLinking(true, !background);
   events.on('segment', ({ result }) => {
@@ -92,6 +96,7 @@ async function play(c: Case, withPeer: boolean) {
   expect(over).toBe(true);
   // Else a viewer is compared with itself.
   if (peer) expect(peer.bytes).toBeGreaterThan(1_000_000);
+  expect(peer?.errors()).toBeUndefined();
   const { chosen, estimates } = player;
   return {
     bitrate: chosen.reduce((sum, level) => sum + film.renditions[level]!.average, 0) / segments,

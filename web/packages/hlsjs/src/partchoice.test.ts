@@ -77,7 +77,11 @@ function addSeed({ world, network, streams, player }: ReturnType<typeof setUp>) 
     seed.addLink(theirs as PeerLink);
   }, 500);
   attachTo(player, engine, line, world);
-  return { bytes, stop: () => seed.stop() };
+  const stop = () => {
+    expect(engine.snapshot().counters.errors).toBeUndefined();
+    seed.stop();
+  };
+  return { bytes, stop };
 }
 
 async function play(c: Case, withSeed: boolean) {

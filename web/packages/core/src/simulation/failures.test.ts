@@ -68,7 +68,16 @@ describe.each(failures)('$name', (failure) => {
   });
 });
 
+/** The failures in which peers are asked for something all the same, and those in which they send it. */
+const asks = /^nothing|after 5 s|dies|seed is silent|1 kB|10 s/;
+const sends = /^nothing|after 5 s|dies|1 kB|10 s/;
+
 describe('the simulation', () => {
+  it.each(failures)('has what it says: $name', async (failure) => {
+    const { asked, bytes } = await watch(films[0]!, signer, lines[2]!, failure, 0);
+    expect([asked > 0, bytes.seed + bytes.peer > 0]).toEqual([asks.test(failure.name), sends.test(failure.name)]);
+  });
+
   it('has peers that serve where nothing fails', async () => {
     const mine = await watch(films[0]!, signer, lines[2]!, failures[0], 0);
     expect(mine.bytes.seed).toBeGreaterThan(10 * mine.bytes.origin);

@@ -7,7 +7,7 @@ import type { Environment } from '../environment.ts';
 import { inspection } from '../link/inspect.ts';
 import type { Playback } from '../playback.ts';
 import type { OriginResult, PeerLink, SegmentRequest } from '../ports.ts';
-import { encode, flagOnDemand } from '../protocol/peer.ts';
+import { decode, encode, flagOnDemand } from '../protocol/peer.ts';
 import { SiteRules } from '../segment/index.ts';
 import type { CreateEngine } from '../title/options.ts';
 import { alarmOf, Seed, swarmId } from './actors.ts';
@@ -49,7 +49,10 @@ export interface Watched {
   filledMs: number;
   /** What was in hand as each segment was there. */
   hand: { atMs: number; ms: number }[];
+  /** Segments that are not the origin's, and errors of the library's own. */
   wrong: number;
+  /** What peers were asked for, certificates among it, in messages. */
+  asked: number;
   /** Bytes by where they came from. */
   bytes: Record<'origin' | 'seed' | 'peer', number>;
 }
@@ -105,6 +108,7 @@ class Page {
     filledMs: Number.POSITIVE_INFINITY,
     hand: [],
     wrong: 0,
+    asked: 0,
     bytes: { origin: 0, seed: 0, peer: 0 },
   };
   private readonly world = new World();
@@ -150,6 +154,7 @@ class Page {
     }
     await world.runUntil(pictureAt + (low ? fallAfterMs + fallForMs : 0) + watchMs);
     this.update();
+    for (const { engine } of this.leeway?.stats().titles ?? []) watched.wrong += engine?.counters.errors ?? 0;
     this.leeway?.stop();
   }
 
@@ -289,6 +294,9 @@ class Page {
         rules: ({ site }) => new SiteRules(site),
       },
     );
+    this.leeway.on('notice', ({ code }) => {
+      if (code === 'internal') this.watched.wrong++;
+    });
     this.leeway.start();
   }
 
@@ -300,9 +308,17 @@ class Page {
       const id = digit.repeat(32);
       const role = digit === 'f' ? 'seed' : 'viewer';
       network.addNode(id, fastNode);
-      if (kind === 'silent-seed') return { id, role, addLink: (link) => sayHello(link, id) };
       const peer = slow ? new Hostile(id, network, film, signer, 'burst') : new Seed(id, network, film, signer);
-      return { id, role, addLink: (link) => peer.addLink(link) };
+      const addLink = (link: PeerLink) => {
+        if (kind === 'silent-seed') sayHello(link, id);
+        else peer.addLink(link);
+        const hear = link.onControl;
+        link.onControl = (message) => {
+          if (/request$/.test(decode('control', message)?.type ?? '')) this.watched.asked++;
+          hear?.(message);
+        };
+      };
+      return { id, role, addLink };
     });
   }
 }

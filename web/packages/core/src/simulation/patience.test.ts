@@ -37,10 +37,14 @@ describe('a viewer in a hidden tab', () => {
     }
     page(3);
     await run(240_000);
-    for (const v of viewers) expect(v.unlinked).toEqual([]);
+    for (const v of viewers) expect([v.unlinked, v.engine.snapshot().peers.length]).toEqual([[], 3]);
     expect(figures(viewers, film)).toMatchObject({ wrong: 0, errors: 0 });
     expect(viewers[2]!.results.length).toBe(film.segments.length);
     expect(viewers[2]!.stalls).toBe(0);
+    // One whose timers have a minute is linked and no more; the others send, and are sent something.
+    if (everyMs > 1_000) return;
+    for (const v of viewers.slice(0, 2)) expect(v.engine.snapshot().totals.uploaded.direct).toBeGreaterThan(1_000_000);
+    expect(viewers[1]!.bytes().peer).toBeGreaterThan(1_000_000);
   });
 });
 
@@ -52,8 +56,10 @@ describe('a viewer on a slow line', () => {
   ])('%s is not dropped', async (_, line, delayMs) => {
     const film = new Film(25, 4000, 300_000);
     const { viewers } = await watch([undefined, undefined, undefined, undefined], film, line, delayMs);
-    for (const v of viewers) expect(v.unlinked).toEqual([]);
+    for (const v of viewers) expect([v.unlinked, v.engine.snapshot().peers.length]).toEqual([[], 4]);
     expect(figures(viewers, film)).toMatchObject(fine);
+    // The first one has been asked.
+    expect(viewers[0]!.engine.snapshot().totals.uploaded.direct).toBeGreaterThan(0);
   });
 
   // Twenty of them are in docs/experiments/peer-protocol.md, "Far away, on a thin line".
@@ -68,8 +74,10 @@ describe('a viewer on a slow line', () => {
     const film = new Film(25, 4000, 300_000);
     const line = { up: mbit * 125_000, down: mbit * 125_000 };
     const { viewers } = await watch([undefined, undefined, undefined, undefined], film, line, rttMs / 2);
-    for (const v of viewers) expect(v.unlinked).toEqual([]);
+    for (const v of viewers) expect([v.unlinked, v.engine.snapshot().peers.length]).toEqual([[], 4]);
     expect(figures(viewers, film)).toMatchObject(fine);
+    // The first one has been asked.
+    expect(viewers[0]!.engine.snapshot().totals.uploaded.direct).toBeGreaterThan(0);
   });
 });
 

@@ -104,7 +104,8 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     const last = contentAt(l, l.first + end);
     if (l.over) return;
     // An origin that is asked says itself where the segment ends; one that is slow, or sends nothing, is not waited for.
-    if (l.at === last?.length && l.chunks && (!l.abort || l.sent.length < l.at)) l.compares || settled(compare(l, last));
+    if (l.at === last?.length && l.chunks && (!l.abort || l.sent.length < l.at))
+      l.compares || settled(compare(l, last));
     // There is no turn for more chunks, or the end is another version's.
     else if (l.n === end || (last && l.at > last.length)) l.abort || get(l);
     else if (n < l.n && f.load === l) ask(l);
