@@ -20,7 +20,7 @@ var broadcasts = suite{
 		{"6d: no turn by line", segments, assign, " + min(max(0, s.OriginUs), s.DurationUs/4)", ""},
 		{"6d: the turn from the request on", segments, assign, "max(s.AskedUs, s.CertHeldUs)", "s.AskedUs"},
 		{"usable: as much of a seed ahead as of a film", segments, peers, "if ps.live {", "if false {"},
-		{"a seed knows a segment as it is published", segments, viewer + "broadcast_test.go", "b.seedAt.Add(time.Second))", "b.published(seq))"},
+		{"a seed knows a segment as it is published", segments, viewer + "broadcast_test.go", "b.seedAt.Add(min(time.Second, b.duration/2)))", "b.published(seq))"},
 		{"all that are introduced are offered to at once", segments, viewer + "links.go", "attemptsBound = 8", "attemptsBound = 32"},
 	},
 }
