@@ -37,15 +37,17 @@ func TestTheFingerprintSaysWhoseTheCertificateIs(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			s, k := listen(t), listen(t)
-			served := make(chan error, 1)
+			served, shaken := make(chan error, 1), make(chan struct{})
 			go func() {
 				conn, err := ids[0].Handshake(ctx, s, k.LocalAddr(), false, c.ofThose.Fingerprint)
 				if err == nil {
+					<-shaken // else the end may come before what ends the client's handshake
 					err = conn.Close()
 				}
 				served <- err
 			}()
 			conn, err := ids[1].Handshake(ctx, k, s.LocalAddr(), true, c.ofServer.Fingerprint)
+			close(shaken)
 			if err == nil && c.server == nil {
 				err = conn.Close()
 			}
