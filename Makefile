@@ -95,7 +95,7 @@ e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, fo
 e2e-players: build film ## startup and choice of renditions of every player, with Leeway and without (root; a quarter of an hour; LEEWAY_E2E_BROWSER=firefox for those of Firefox)
 	@scripts/need $(or $(LEEWAY_E2E_BROWSER),chromium) ip unshare
 	@build/leeway film --cmaf >/dev/null
-	LEEWAY_E2E_PLAYERS=all web/apps/e2e/run src/startup.test.ts src/bitrate.test.ts
+	LEEWAY_E2E_PLAYERS=all web/apps/e2e/run src/startup.test.ts src/bitrate.test.ts src/headless.test.ts
 
 firstday: ## walks what the documents show an operator on the first day: their commands, their files, nginx and a film of one's own
 	@scripts/need nginx nginx-rtmp ffmpeg openssl curl
