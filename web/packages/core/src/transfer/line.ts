@@ -99,11 +99,11 @@ export const createLine = (clock: Clock): Line => {
         firstLoaded = 0;
       }
       const ms = transferMs ?? now - (firstMs || startedMs);
-      const bytes = data.byteLength - firstLoaded;
       // A part is too short for a measurement, but a bound.
-      const others = received - before + (part ? bytes / 8 : 0);
-      last = (bytes * 8000) / ms; // none of nothing at once
-      return { ...result, crowded: sample(bytes, ms, others, now) };
+      const others = received - before + (part ? data.byteLength / 8 : 0);
+      // What came at once comes as soon as the origin answers.
+      last = (data.byteLength * 8000) / ms;
+      return { ...result, crowded: sample(data.byteLength - firstLoaded, ms, others, now) };
     },
   };
   return line;
