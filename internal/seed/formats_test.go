@@ -98,6 +98,7 @@ func TestViewersOfBothFormatsHaveTheirStreams(t *testing.T) {
 			w.names(c.first, "")
 			w.followed(1)
 			w.names(c.first, c.beside)
+			w.clock.forward(time.Second) // so long it rests
 			w.followed(2)
 			for _, f := range []*follower{hls, dash} {
 				f.mu.Lock()
