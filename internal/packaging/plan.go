@@ -129,12 +129,13 @@ func (p *Packager) PlanText(file string, text []byte) (*Plan, error) {
 func (pl *Plan) sheets(m *playlist.Renditions) error {
 	pl.Refused = m.Refused
 	for _, rep := range m.Representations {
+		name := mpd.Name(pl.File, rep.ID)
 		for _, x := range rep.Indexes {
-			if err := pl.packager.index(rep, x); err != nil {
+			if err := pl.packager.index(name, rep, x); err != nil {
 				pl.Refused = errors.Join(pl.Refused, err)
 			}
 		}
-		if err := pl.sheet(mpd.Name(pl.File, rep.ID), &rep.Listed); err != nil {
+		if err := pl.sheet(name, &rep.Listed); err != nil {
 			return err
 		}
 	}
@@ -142,15 +143,15 @@ func (pl *Plan) sheets(m *playlist.Renditions) error {
 }
 
 // index reads the segment index of a representation out of its file.
-func (p *Packager) index(rep *playlist.Representation, x playlist.Index) error {
+func (p *Packager) index(name string, rep *playlist.Representation, x playlist.Index) error {
 	file, ok := p.file(x.Path)
 	if !ok {
-		return fmt.Errorf("the index of %s is of another site or folder", rep.Name)
+		return fmt.Errorf("the index of %s is of another site or folder", name)
 	}
 	if info, err := p.Root.Stat(file); err != nil {
 		return err
 	} else if !info.Mode().IsRegular() {
-		return fmt.Errorf("the index of %s: %w", rep.Name, errNoFile)
+		return fmt.Errorf("the index of %s: %w", name, errNoFile)
 	}
 	f, err := p.Root.Open(file)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/wire/mpd"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -117,7 +118,7 @@ func (d *chunkDesk) lists(begun time.Duration) {
 		d.t.Fatal(err)
 	}
 	rep := m.Representations[0]
-	d.title.index().take(rep.Name, &rep.Listed, *d.now)
+	d.title.index().take(mpd.Name(chunkedPath, rep.ID), &rep.Listed, *d.now)
 }
 
 // until sleeps until so many seconds after the beginning.

@@ -73,6 +73,17 @@ func newRendition(s *sharing, id segment.ID, path string, payer party) *renditio
 	return &rendition{openStream: newOpenStream(s, id, s.title.manifest, path, payer)}
 }
 
+// followed is a stream that the desk's viewer follows.
+func (d *desk) followed(t *testing.T, path string) *rendition {
+	d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, silent, func() time.Time { return *d.now })
+	s, id := newSharing(d.all.streams, d.title), segment.ID{1}
+	s.linked(d.viewerLink)
+	s.node.Heard(0, d.from.session, peer.Follow{Stream: id, On: true})
+	r := newRendition(s, id, path, party{})
+	t.Cleanup(r.cancel)
+	return r
+}
+
 // TestAStreamThatBeginsAnewIsFollowedAnew: its packager has started again, with lower numbers, while viewers follow it all the time.
 func TestAStreamThatBeginsAnewIsFollowedAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -143,12 +154,7 @@ func (unmeasured) Get(_ context.Context, f Fetch) (*Fetched, error) {
 func TestAPartOfAnObjectThatGrowsIsSigned(t *testing.T) {
 	d := newDesk(t, 1<<20)
 	d.title.site.origin, d.title.site.conns = unmeasured{}, make(chan struct{}, 1)
-	d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, silent, func() time.Time { return *d.now })
-	s, id := newSharing(d.all.streams, d.title), segment.ID{1}
-	s.linked(d.viewerLink)
-	s.node.Heard(0, d.from.session, peer.Follow{Stream: id, On: true})
-	r := newRendition(s, id, "/film/live.m3u8", party{})
-	defer r.cancel()
+	r := d.followed(t, "/film/live.m3u8")
 	e := playlist.Entry{Name: segment.RangeName("/film/1.m4s", 900, 1799), Path: "/film/1.m4s", Ranged: true, First: 900, Last: 1799}
 	if h, err := r.sign(e); err != nil || h.cert.ObjectLength != 1800 {
 		t.Errorf("%+v, %v", h, err)
@@ -254,12 +260,7 @@ func TestWarningsOfAStreamSayWhatToDo(t *testing.T) {
 func TestReloadsAreChargedToFollowers(t *testing.T) {
 	d, other := newDesk(t, 1<<20), party{session: signal.ID{5}, subnet: "other"}
 	d.title.site.origin = forbidden{}
-	d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, silent, func() time.Time { return *d.now })
-	s, id := newSharing(d.all.streams, d.title), segment.ID{1}
-	s.linked(d.viewerLink)
-	s.node.Heard(0, d.from.session, peer.Follow{Stream: id, On: true})
-	r := newRendition(s, id, "/film/index.m3u8", party{})
-	defer r.cancel()
+	r := d.followed(t, "/film/index.m3u8")
 	d.title.want(other)
 	tolls := d.title.catalog.tolls
 	var unpaid *unpaidError

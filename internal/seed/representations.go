@@ -17,10 +17,9 @@ func (ix *index) represented(m *playlist.Renditions, atATime int) (target time.D
 	}
 	i := &indexed{index: ix}
 	for _, rep := range m.Representations {
-		rep.Name = mpd.Name(ix.manifest, rep.ID) // players do not name it by what a redirect led to
 		if len(rep.Indexes) > 0 {
 			i.reps = append(i.reps, rep)
-		} else if err := ix.takeIn(rep.Name, &rep.Listed); err != nil {
+		} else if err := i.take(rep); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -83,6 +82,11 @@ func (i *indexed) isPaid() bool {
 	return !i.unpaid
 }
 
+// take takes in what is listed of a representation, by its name: players do not name it by what a redirect of the MPD led to.
+func (i *indexed) take(rep *playlist.Representation) error {
+	return i.index.takeIn(mpd.Name(i.index.manifest, rep.ID), &rep.Listed)
+}
+
 // complete has the indexes of a representation come, and takes in what it lists and what they name.
 func (i *indexed) complete(rep *playlist.Representation) {
 	for _, x := range rep.Indexes {
@@ -93,7 +97,7 @@ func (i *indexed) complete(rep *playlist.Representation) {
 			i.failed(err)
 		}
 	}
-	if err := i.index.takeIn(rep.Name, &rep.Listed); err != nil {
+	if err := i.take(rep); err != nil {
 		i.failed(err)
 	}
 	i.index.told()

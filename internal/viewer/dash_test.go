@@ -56,9 +56,8 @@ func TestAnMPDIsPlayedAsAPlaylistIs(t *testing.T) {
 	}
 }
 
-func TestViewersOfHLSAndOfDASHShare(t *testing.T) {
-	text := fmt.Sprintf(filmMPD, 80, videoSet(0, `duration="4"`, 1_500_000))
-	s := newScene(t, withMPD(fourSeconds(20, 750_000), text))
+// fourByTurns has four viewers come so long after each other, of HLS and of DASH by turns, to one title.
+func (s *scene) fourByTurns(pause time.Duration) {
 	for i := range 4 {
 		s.viewer(fast, func(c *Config) {
 			if i%2 == 1 {
@@ -66,8 +65,14 @@ func TestViewersOfHLSAndOfDASHShare(t *testing.T) {
 			}
 			c.Title = "film"
 		})
-		s.w.run(5 * time.Second)
+		s.w.run(pause)
 	}
+}
+
+func TestViewersOfHLSAndOfDASHShare(t *testing.T) {
+	text := fmt.Sprintf(filmMPD, 80, videoSet(0, `duration="4"`, 1_500_000))
+	s := newScene(t, withMPD(fourSeconds(20, 750_000), text))
+	s.fourByTurns(5 * time.Second)
 	s.w.run(100 * time.Second)
 	s.check()
 	for i, a := range s.viewers[1:] {

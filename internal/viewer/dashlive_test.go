@@ -88,15 +88,7 @@ func TestALiveMPDIsPlayedAtItsEdge(t *testing.T) {
 
 func TestViewersOfALiveStreamByHLSAndByDASHShare(t *testing.T) {
 	s := newScene(t, onAirByMPD(60, numbered(`minimumUpdatePeriod="PT4S"`)))
-	for i := range 4 {
-		s.viewer(fast, func(c *Config) {
-			if i%2 == 1 {
-				c.URL = "http://film.test" + mpdPath
-			}
-			c.Title = "film"
-		})
-		s.w.run(3 * time.Second)
-	}
+	s.fourByTurns(3 * time.Second)
 	s.w.run(120 * time.Second)
 	s.check()
 	for i, a := range s.viewers {

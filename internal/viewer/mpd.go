@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"net/url"
 	"slices"
 	"time"
@@ -59,14 +61,8 @@ func levelsOf(m *mpd.Manifest, kind, at string, speed float64) []*rendition {
 	if len(sets) == 0 {
 		return nil
 	}
-	first := -1
-	for n := range sets {
-		if first < 0 || n < first {
-			first = n
-		}
-	}
 	var levels []*rendition
-	for _, r := range sets[first] {
+	for _, r := range sets[slices.Min(slices.Collect(maps.Keys(sets)))] {
 		levels = append(levels, &rendition{
 			name: r.ID, url: mpd.Name(at, r.ID), bitrate: int64(float64(r.Bandwidth) * speed), mpd: &representation{id: r.ID},
 		})
@@ -78,12 +74,7 @@ func levelsOf(m *mpd.Manifest, kind, at string, speed float64) []*rendition {
 // representationOf is what an MPD lists of a rendition: in a period that has none of its ID, of the one whose bitrate is nearest.
 func representationOf(sets map[int][]*mpd.Representation, l *rendition, speed float64) *representation {
 	out := &representation{id: l.mpd.id}
-	numbers := make([]int, 0, len(sets))
-	for n := range sets {
-		numbers = append(numbers, n)
-	}
-	slices.Sort(numbers)
-	for _, n := range numbers {
+	for _, n := range slices.Sorted(maps.Keys(sets)) {
 		r := slices.MinFunc(sets[n], func(a, b *mpd.Representation) int {
 			return cmp.Compare(l.unlike(a, speed), l.unlike(b, speed))
 		})
@@ -96,14 +87,10 @@ func representationOf(sets map[int][]*mpd.Representation, l *rendition, speed fl
 
 // unlike is how far a representation is from a rendition, bits per second; below zero: it is the same.
 func (l *rendition) unlike(r *mpd.Representation, speed float64) float64 {
-	d := float64(r.Bandwidth)*speed - float64(l.bitrate)
-	switch {
-	case r.ID == l.mpd.id:
+	if r.ID == l.mpd.id {
 		return -1
-	case d < 0:
-		return -d
 	}
-	return d
+	return math.Abs(float64(r.Bandwidth)*speed - float64(l.bitrate))
 }
 
 // timeline is how moments of an MPD are those of the player, whose zero is the zero of the MPD that came first.

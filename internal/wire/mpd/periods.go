@@ -45,7 +45,8 @@ func updatingOf(d *document, at *url.URL, start time.Time) (u Updating) {
 func (w *writer) inPeriod(segments, indexes int) InPeriod {
 	s := w.stretch
 	in := InPeriod{s.period, s.set, s.start, s.duration, s.ends, segments, len(w.out.Segments), nil}
-	for _, x := range w.out.Indexes[indexes:] {
+	if indexes < len(w.out.Indexes) {
+		x := w.out.Indexes[indexes]
 		in.Index = &x
 	}
 	return in

@@ -8,10 +8,10 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/mpd"
 )
 
-// Representation is what an MPD lists of one rendition. Its name stands where HLS has the path of a media playlist: lists of packagers
-// are beside it (spec/packaging.md).
+// Representation is what an MPD lists of one rendition. Its name, by mpd.Name, stands where HLS has the path of a media playlist: lists of
+// packagers are beside it (spec/packaging.md).
 type Representation struct {
-	ID, Name string
+	ID string
 	Listed
 	Indexes []Index // what names further segments
 }
@@ -39,7 +39,7 @@ func (r resolver) mpd(path string, data []byte, now time.Time) (*Renditions, err
 	}
 	highest := map[string]int64{}
 	for _, one := range m.Representations {
-		rep := &Representation{ID: one.ID, Name: mpd.Name(path, one.ID), Listed: Listed{Live: m.Live, Target: one.Target}}
+		rep := &Representation{ID: one.ID, Listed: Listed{Live: m.Live, Target: one.Target}}
 		for _, s := range one.Segments {
 			rep.Duration += s.Duration
 			if e, ok := r.object(s.Object); ok {

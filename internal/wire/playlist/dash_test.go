@@ -72,8 +72,8 @@ func TestMPDsListWhatTheVectorsSay(t *testing.T) {
 		}
 		for i, want := range c.Representations {
 			got := m.Representations[i]
-			if got.Name != want.Name || got.Live != c.Live {
-				t.Errorf("%s: representation %q, live %v; want %q", c.Name, got.Name, got.Live, want.Name)
+			if name := mpd.Name(c.Path, got.ID); name != want.Name || got.Live != c.Live {
+				t.Errorf("%s: representation %q, live %v; want %q", c.Name, name, got.Live, want.Name)
 			}
 			var indexes []segment.Name
 			for _, x := range got.Indexes {

@@ -25,9 +25,9 @@ const moreWays = ['collapse_vars', 'comparisons', 'conditionals', 'if_return', '
 }));
 
 /** The code in so many ways. No getter of the library does anything but answer. */
-const minified = (text, ways) =>
+const minified = (text, more) =>
   Promise.all(
-    ways.map(async (way) => {
+    [...ways, ...more].map(async (way) => {
       const { code } = await minify(text, {
         ecma: 2020,
         compress: { passes: 3, pure_getters: true, sequences: false, ...way },
@@ -80,7 +80,7 @@ async function made(entry, { define = {}, plugins = [], hint = '', more = [] } =
     external: ['hls.js'],
     write: false,
   });
-  const codes = (await minified(outputFiles[0].text, [...ways, ...more])).map((code) => hint + code);
+  const codes = (await minified(outputFiles[0].text, more)).map((code) => hint + code);
   const [{ inputs: left }] = Object.values(metafile.outputs);
   const holds = Object.keys(left).filter((path) => left[path].bytesInOutput > 0);
   return { codes, code: smallest(codes), inputs: Object.keys(metafile.inputs), holds };
