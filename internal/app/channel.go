@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"fmt"
@@ -97,7 +98,7 @@ func (c *channel) source() (func(context.Context, live.Target) error, error) {
 		recipe := film.DefaultRecipe()
 		clock := live.Clock{Segment: time.Duration(c.picture.seconds()) * time.Second, Window: window, FPS: recipe.FPS}
 		if c.picture.LowLatency {
-			clock.Part = livePart
+			clock.Part = cmp.Or(c.picture.Part, livePart)
 		}
 		for _, r := range recipe.Renditions {
 			clock.Renditions = append(clock.Renditions, live.Rendition(r))

@@ -157,6 +157,9 @@ func (k *checker) pictures(c *Config) {
 		if s := p.Segment; s != 0 && !slices.Contains(segmentLengths, s) {
 			k.complain(section+".segment", "%s is no choice (one of %v)", s, segmentLengths)
 		}
+		if d := p.Part; d != 0 && (d < leastPart || d > mostPart) {
+			k.complain(section+".part", "%s is not between %s and %s", d, leastPart, mostPart)
+		}
 		if w := p.Window; w != 0 && (w < leastWindow || w > mostWindow) {
 			k.complain(section+".window", "%s is not between %s and %s", w, leastWindow, mostWindow)
 		}

@@ -200,7 +200,8 @@ type NATSConfig struct {
 type PictureConfig struct {
 	Media      string        `yaml:"media"`       // video file, or a folder with master.m3u8; empty is the sample film
 	Live       bool          `yaml:"live"`        // a clock, encoded in real time, instead of a film
-	LowLatency bool          `yaml:"low_latency"` // the clock's segments are published in parts of half a second
+	LowLatency bool          `yaml:"low_latency"` // the clock's segments are published in parts
+	Part       time.Duration `yaml:"part"`        // length of these parts, 100ms to 1s; 0: 500ms
 	Replay     bool          `yaml:"replay"`      // the film as a live stream without end
 	Segment    time.Duration `yaml:"segment"`     // length of segments, 2s, 4s, 6s; 0: 4s, of a live stream 2s
 	Window     time.Duration `yaml:"window"`      // length of a live stream's playlists; 0: 30s

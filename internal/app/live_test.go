@@ -139,7 +139,7 @@ func TestUpShowsAClockInParts(t *testing.T) {
 		t.Skip("ffmpeg is not installed (apt-get install ffmpeg)")
 	}
 	defer goleak.VerifyNone(t)
-	r := startUp(t, "--live", "--low-latency")
+	r := startUp(t, "--live", "--low-latency", "--part=250ms")
 	at := r.page + "/media/live/240p/"
 	read := func(query string) *playlist.Media {
 		code, text := fetch(t, "GET", at+"index.m3u8"+query)
@@ -166,7 +166,7 @@ func TestUpShowsAClockInParts(t *testing.T) {
 	}
 	// A player of DASH asks for the segment that these are parts of.
 	sequence, _ := media.Next()
-	if code, text := fetch(t, "GET", fmt.Sprintf("%slive-%d.m4s", at, sequence)); code != 200 || strings.Count(text, "moof") != 4 {
+	if code, text := fetch(t, "GET", fmt.Sprintf("%slive-%d.m4s", at, sequence)); code != 200 || strings.Count(text, "moof") != 8 {
 		t.Errorf("segment %d: %d, %d parts", sequence, code, strings.Count(text, "moof"))
 	}
 	_, text := fetch(t, "GET", r.page+"/media/live/"+live.DASHName)
@@ -221,7 +221,7 @@ func TestUpNeedsFfmpegForAClock(t *testing.T) {
 }
 
 func TestUpSaysWhichPicturesDoNotGoTogether(t *testing.T) {
-	for _, args := range [][]string{{"--live", "--replay"}, {"--live", "--media=film.mp4"}, {"--replay", "--site=site.yaml"}, {"--low-latency"}, {"--low-latency", "--replay"}, {"--segment=3s"}, {"--window=1s"}, {"--origin-fault=late", "--media=" + testkit.TinyFilm(t)}} {
+	for _, args := range [][]string{{"--live", "--replay"}, {"--live", "--media=film.mp4"}, {"--replay", "--site=site.yaml"}, {"--low-latency"}, {"--low-latency", "--replay"}, {"--live", "--part=200ms"}, {"--live", "--low-latency", "--part=50ms"}, {"--segment=3s"}, {"--window=1s"}, {"--origin-fault=late", "--media=" + testkit.TinyFilm(t)}} {
 		if _, errs, code := leeway(t, nil, append([]string{"up", "--data-dir=" + t.TempDir()}, args...)...); code != 2 {
 			t.Errorf("%v: %d %s", args, code, errs)
 		}

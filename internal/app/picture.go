@@ -22,8 +22,10 @@ const (
 	filmSegment = 4 * time.Second
 	liveSegment = 2 * time.Second
 
-	// livePart is how long the parts of a low-latency stream are.
-	livePart = 500 * time.Millisecond
+	// livePart is how long the parts of a low-latency stream are. An encoder adds to a part what a packet of sound lasts, 21 ms.
+	livePart  = 500 * time.Millisecond
+	leastPart = 100 * time.Millisecond
+	mostPart  = time.Second // half of the shortest segment
 
 	liveWindow  = 30 * time.Second
 	leastWindow = 10 * time.Second
@@ -37,7 +39,8 @@ var segmentLengths = []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.
 type pictureFlags struct {
 	Media      *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"media" xor:"what"`
 	Live       *bool          `help:"A live stream instead of a film: a clock, encoded while it is watched (needs ffmpeg)." key:"live" xor:"what,live"`
-	LowLatency *bool          `help:"Publish the segments of --live in parts of half a second (low-latency HLS and DASH)." key:"low_latency"`
+	LowLatency *bool          `help:"Publish the segments of --live in parts (low-latency HLS and DASH)." key:"low_latency"`
+	Part       *time.Duration `help:"Length of these parts, 100ms to 1s (default 500ms)." placeholder:"DURATION" key:"part"`
 	Replay     *bool          `help:"Show the film as a live stream without end; nothing is encoded." key:"replay" xor:"live"`
 	Segment    *time.Duration `help:"Length of segments: 2s, 4s or 6s (default 4s, of a live stream 2s)." placeholder:"DURATION" key:"segment"`
 	Window     *time.Duration `help:"How far back a live stream can be watched (default 30s)." placeholder:"DURATION" key:"window"`
@@ -53,6 +56,8 @@ func (p PictureConfig) check() error {
 		return cmdline.Usage(errors.New("--live shows a clock and --replay a film: give one of them"))
 	case p.LowLatency && !p.Live:
 		return cmdline.Usage(errors.New("--low-latency is of the stream of --live alone"))
+	case p.Part != 0 && !p.LowLatency:
+		return cmdline.Usage(errors.New("--part is how long the parts of --low-latency are: give both, or neither"))
 	case p.Live && p.Media != "":
 		return cmdline.Usage(errors.New("--live shows a clock and no --media (--replay shows a film as a live stream)"))
 	}

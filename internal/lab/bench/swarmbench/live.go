@@ -16,9 +16,9 @@ import (
 // show is a live stream, which is played in place of the film: the film replayed, the same in all ways of playing a trace.
 type show struct {
 	segment  time.Duration
-	first    int  // viewers that are there from the start; the others come in a rush. 0: all come over the trace's time
-	blackout bool // what a stream depends on fails, one thing after the other
-	parts    bool // a clock in place of the film, published in parts, which viewers play and share
+	first    int           // viewers that are there from the start; the others come in a rush. 0: all come over the trace's time
+	blackout bool          // what a stream depends on fails, one thing after the other
+	part     time.Duration // of a clock in place of the film, published in parts, which viewers play and share; 0: whole segments of the film
 }
 
 // A flash crowd comes once the first viewers play.
@@ -44,11 +44,14 @@ const (
 
 // settings of the servers.
 func (l *show) settings() []string {
-	if l.parts {
-		return []string{"LEEWAY_UP_LIVE=true", "LEEWAY_UP_LOW_LATENCY=true", "LEEWAY_UP_SEGMENT=" + l.segment.String(), "LEEWAY_UP_WINDOW=" + clockWindow.String()}
+	if l.part > 0 {
+		return []string{"LEEWAY_UP_LIVE=true", "LEEWAY_UP_LOW_LATENCY=true", "LEEWAY_UP_PART=" + l.part.String(), "LEEWAY_UP_SEGMENT=" + l.segment.String(), "LEEWAY_UP_WINDOW=" + clockWindow.String()}
 	}
 	return []string{"LEEWAY_UP_REPLAY=true", "LEEWAY_UP_SEGMENT=" + l.segment.String()}
 }
+
+// halfSecond is how long the parts of most cases are.
+const halfSecond = 500 * time.Millisecond
 
 // clockWindow is the length of a clock's playlists. They are full when it has run for so long; those of a replay are from the beginning.
 const clockWindow = 30 * time.Second
@@ -56,7 +59,7 @@ const clockWindow = 30 * time.Second
 // settle waits until the playlists of a stream are full. A player begins otherwise where they are not, and what is played second would find
 // others than what is played first.
 func (l *show) settle(ctx context.Context, s *servers) {
-	if l != nil && l.parts {
+	if l != nil && l.part > 0 {
 		sleep.For(ctx, clockWindow-time.Since(s.opened))
 	}
 }
@@ -99,7 +102,7 @@ func (l *show) declared(goals map[string]string) []bench.Figure {
 	} {
 		list = append(list, bench.Figure{Name: f.name, Unit: f.unit, Goal: goals[f.name]})
 	}
-	if l.parts {
+	if l.part > 0 {
 		list = append(list, bench.Figure{Name: partShare, Goal: goals[partShare]}, bench.Figure{Name: partLag, Unit: "s", Goal: goals[partLag]})
 	}
 	return list
@@ -121,7 +124,7 @@ func (l *show) compare(with, without Swarm) map[string]float64 {
 			v["leaps"+suffix] += float64(o.Leaps)
 		}
 	}
-	if sum := with.sum(); l.parts && sum.received() > 0 {
+	if sum := with.sum(); l.part > 0 && sum.received() > 0 {
 		v[partShare] = float64(sum.Bytes["peer"]) / float64(sum.received())
 		if with.Served.PartLag > 0 { // a seed that certified none was not quick
 			v[partLag] = with.Served.PartLag

@@ -101,7 +101,7 @@ func TestALagOfNoPartsIsNoLag(t *testing.T) {
 	with := Swarm{Outcomes: []Outcome{outcome(1, 1, 1, 1, 1, 1, 1)}}
 	for lag, want := range map[float64]bool{0: false, 0.05: true} {
 		with.Served.PartLag = lag
-		if got, is := (&show{parts: true}).compare(with, Swarm{})[partLag]; is != want || got != lag {
+		if got, is := (&show{part: halfSecond}).compare(with, Swarm{})[partLag]; is != want || got != lag {
 			t.Errorf("%v, measured %v", got, is)
 		}
 	}
@@ -163,7 +163,7 @@ func TestAClockIsWatchedWhenItsPlaylistsAreFull(t *testing.T) {
 		for _, c := range []struct {
 			show *show
 			at   time.Duration
-		}{{nil, 12 * time.Second}, {&show{}, 12 * time.Second}, {&show{parts: true}, clockWindow}, {&show{parts: true}, clockWindow}} {
+		}{{nil, 12 * time.Second}, {&show{}, 12 * time.Second}, {&show{part: halfSecond}, clockWindow}, {&show{part: halfSecond}, clockWindow}} {
 			if c.show.settle(t.Context(), s); time.Since(s.opened) != c.at {
 				t.Errorf("%+v: after %s, want %s", c.show, time.Since(s.opened), c.at)
 			}

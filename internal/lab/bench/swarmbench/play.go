@@ -100,7 +100,7 @@ func (s scenario) servers(way string, log io.Writer) demosite.Options {
 	prefetch := (s.prefetch || s.rival) && way == withLeeway
 	o := demosite.Options{Log: log, Settings: []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(prefetch), "LEEWAY_UP_SIGN_FILM=" + strconv.FormatBool(s.signed)}}
 	if s.live != nil {
-		o.Film, o.Segment, o.Filmless = demosite.Stream, s.live.segment, s.live.parts
+		o.Film, o.Segment, o.Filmless = demosite.Stream, s.live.segment, s.live.part > 0
 		o.Settings = append(o.Settings, s.live.settings()...)
 	}
 	if way == withRival {
@@ -140,7 +140,7 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 		if err != nil {
 			return nil, nil, err
 		}
-		st.parts = s.live != nil && s.live.parts
+		st.parts = s.live != nil && s.live.part > 0
 		parts = append(parts, &part{stage: st, way: way, plans: s.cast(way, plans)})
 		if folder := os.Getenv(recordVariable); folder != "" {
 			st.records = filepath.Join(folder, fmt.Sprintf("run %d %s ", r.Number, way))
