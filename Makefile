@@ -50,7 +50,7 @@ go-race: go-race-build
 	@$(MAKE) --no-print-directory --keep-going --jobs=3 go-race-others go-race-app go-race-app-too
 
 go-race-others:
-	scripts/gotest "$$(go list ./... | grep -v '/internal/app$$')" -race -vet=off -p $$(nproc) # make lint has vet
+	scripts/gotest "$$(go list ./... | grep -vE '/internal/(app|archtest)$$')" -race -vet=off -p $$(nproc) # make lint has vet
 
 go-race-app: half = ^(Test|Fuzz)[A-O]
 go-race-app-too: half = ^(Test|Fuzz)[^A-O]|^[^TF]
@@ -61,9 +61,9 @@ go-race-build: # what its packages have in common
 	@scripts/need go gcc
 	go build -race ./internal/...
 
-go-long: # what these leave out with the race detector: long plays in one goroutine, and what a link takes of the memory
+go-long: # what is left out with the race detector: long plays in one goroutine, rules of the sources, and what a link takes of the memory
 	@scripts/need go
-	scripts/gotest './internal/ledbat ./internal/viewer' -vet=off
+	scripts/gotest './internal/ledbat ./internal/viewer ./internal/archtest' -vet=off
 	scripts/gotest ./internal/rtclink -vet=off -run '^TestIdleLinksAreCheap$$'
 
 go-tools: # they read files above their modules, which the cache does not look at

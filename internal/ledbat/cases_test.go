@@ -148,6 +148,7 @@ func beside(r road, n int, controller func(bool) ledbat.Controller, seed uint64,
 
 // TestBesideTCP is cases 1 and 2: what TCP keeps of its rate.
 func TestBesideTCP(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	t.Parallel()
 	for _, c := range []struct {
 		road
@@ -167,6 +168,7 @@ func TestBesideTCP(t *testing.T) {
 // TestBesideTCPOnShortQueues: where the queue is no longer than the path, TCP's window makes hardly a queue above the target
 // after a loss, and background has more of the line. This holds where that stands, well above RFC 6817's controller.
 func TestBesideTCPOnShortQueues(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	t.Parallel()
 	for _, r := range []road{{"10 Mbit/s, 40 ms, 50 KB", 10, 40_000, 50_000}, {"20 Mbit/s, 20 ms, 50 KB", 20, 20_000, 50_000}} {
 		for _, reno := range []bool{false, true} {

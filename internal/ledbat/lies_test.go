@@ -90,11 +90,9 @@ func amongLiars(r road, n int, l *lie) float64 {
 // TestLiesCostAnHonestPathLittle: whatever all other paths of a host say of themselves, one that is honest keeps a sixth of
 // what it would have if they were honest too, and mostly nearly all of the line.
 func TestLiesCostAnHonestPathLittle(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	t.Parallel()
 	for _, r := range []road{fast, fat, {"100 Mbit/s, 5 ms, 500 KB", 100, 5_000, 500_000}} {
-		if testkit.RaceDetector && r != fast {
-			continue
-		}
 		for i := range lies {
 			for _, n := range []int{2, 4, 9} {
 				kept := amongLiars(r, n, &lies[i])
@@ -136,6 +134,7 @@ func TestAHiddenQueueIsNoFlood(t *testing.T) {
 // TestNewcomersMoveLittle: a link that comes while a queue stands takes it for its base, and refutes those that know better. As
 // others' queues come and go, it soon knows better too.
 func TestNewcomersMoveLittle(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	t.Parallel()
 	for _, r := range []road{slow, fast} {
 		for _, n := range []int{3, 6} {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 const piece = 16_384
@@ -102,6 +103,7 @@ func (openWindow) Slowdowns() int64        { return 0 }
 
 // TestSendersToOneViewer is case 13: many senders, one downlink, and TCP to the same viewer.
 func TestSendersToOneViewer(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	t.Parallel()
 	for _, n := range []int{1, 5, 20} {
 		lone, _ := besideViewer(fast, 0, true, 1)

@@ -74,6 +74,7 @@ func TestLatecomer(t *testing.T) {
 
 // TestPeers is case 12: a host that serves many on one uplink is one background flow, not many.
 func TestPeers(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	t.Parallel()
 	for _, r := range []road{slow, fast} {
 		for _, n := range []int{1, 5, 20} {

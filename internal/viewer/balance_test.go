@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -57,7 +58,7 @@ var thinLines = []homes{{"5/1", 1, access{up: 125_000, down: 625_000, delay: 30 
 // TestPeersThatCostMoreAreLeftAlone: three viewers behind thin uplinks have less from each other than the seed fetches for them. They get
 // the origin alone, and nothing stalls for it. Virtual time: the same figures on every machine.
 func TestPeersThatCostMoreAreLeftAlone(t *testing.T) {
-	inOneGoroutine(t)
+	testkit.InOneGoroutine(t)
 	a := audience{viewers: 3, film: 8 * time.Minute, within: 10 * time.Second, lines: thinLines, seed: 1}
 	always := a.play(t)
 	got, rests := a.weighed(t)

@@ -10,6 +10,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // broadcast is a live stream on an origin of the world: a playlist in which segments appear when they have been made, and from which
@@ -231,7 +232,7 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 // TestALiveAudienceServesItself: twelve viewers of mixed lines at the edge of a stream with segments of 2 s, two minutes, in virtual
 // time, beside the same ones without peers. Bounds are what is measured, less what another lot of viewers makes of it.
 func TestALiveAudienceServesItself(t *testing.T) {
-	inOneGoroutine(t)
+	testkit.InOneGoroutine(t)
 	c := crowd{viewers: 12, segment: 2 * time.Second, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: 1}
 	_, with := c.play(t)
 	c.alone = true
@@ -245,7 +246,7 @@ func TestALiveAudienceServesItself(t *testing.T) {
 // TestAnAudienceOfShortSegmentsServesItself: segments of 1 s with 6 to 23 kB, of which none is long enough to measure a line by. Without a
 // time for the origin all of them were urgent at once, and 0.14 came from viewers.
 func TestAnAudienceOfShortSegmentsServesItself(t *testing.T) {
-	inOneGoroutine(t)
+	testkit.InOneGoroutine(t)
 	c := crowd{viewers: 12, segment: time.Second, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: 1, thin: 10}
 	_, with := c.play(t)
 	c.alone = true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // windows are viewers that come to a film 5 s apart and leave after 75 s, as in `leeway-lab bench swarm --case rival-4`.
@@ -123,7 +124,7 @@ func orders() (all [][]int) {
 // TestASeedBringsWhatTheFirstViewerCannot: the first viewer is behind 1 Mbit/s. What it cannot send in time one fetch of the seed brings
 // to all, and not one of each viewer's own.
 func TestASeedBringsWhatTheFirstViewerCannot(t *testing.T) {
-	inOneGoroutine(t)
+	testkit.InOneGoroutine(t)
 	c := windows{signed: true, from: 2, lines: []int{0, 1, 2, 1}}
 	s, _ := c.play(t)
 	got := s.tally()

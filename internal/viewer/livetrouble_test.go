@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // evening is a broadcast with an audience on mixed lines, and what happens to it.
@@ -68,7 +69,7 @@ func (s *scene) after(d time.Duration, f func()) { s.w.at(worldBegin.Add(d), f) 
 // TestWhatHappensToALiveStream costs no stall that the origin alone does not have, and no byte that is wrong: each audience is
 // played without peers too.
 func TestWhatHappensToALiveStream(t *testing.T) {
-	inOneGoroutine(t)
+	testkit.InOneGoroutine(t)
 	for name, e := range evenings() {
 		t.Run(name, func(t *testing.T) {
 			with, alone := e.play(t, false), e.play(t, true)

@@ -213,19 +213,10 @@ func (s *scene) given() map[string]bool {
 	return paths
 }
 
-// inOneGoroutine skips a long play of a virtual world with the race detector, which finds nothing where nothing runs beside anything, and
-// takes eight times as long. Shorter plays run with it.
-func inOneGoroutine(t *testing.T) {
-	t.Helper()
-	if testkit.RaceDetector {
-		t.Skip("one goroutine, and long: `make go-long` plays it without the race detector")
-	}
-}
-
 // TestAnAudienceServesItself plays traces with and without peers and holds what came of them to what the schedule reached
 // when it was tuned on them. Virtual time: the same figures on every machine. The bounds leave room for honest changes.
 func TestAnAudienceServesItself(t *testing.T) {
-	inOneGoroutine(t)
+	testkit.InOneGoroutine(t)
 	for name, c := range map[string]struct {
 		audience
 		most tally // least of offload and saved
