@@ -88,13 +88,16 @@ describe.each([
       await state(page, 'done', 'error');
       const after = await metrics(admin);
       const { sentence, rows, verdicts, reached, link } = await shown(page);
-      const figure = (name: string, direction: string) =>
-        rows.find((row) => row.name === name && row.direction === direction)?.value;
+      const figure = (name: string, direction: string): number => {
+        const row = rows.find((row) => row.name === name && row.direction === direction);
+        if (!row) throw new Error(`no figure "${name}", ${direction}, among ${JSON.stringify(rows)}`);
+        return row.value;
+      };
       expect(sentence).toMatch(/down, .* up, .* round trip/);
       expect(verdicts).toBe(6);
       expect(reached).toMatch(/^By IPv4: (UDP goes through|Packets arrive)/);
       for (const direction of ['down', 'up']) {
-        const rate = figure('Throughput', direction)!;
+        const rate = figure('Throughput', direction);
         const key = `leeway_probe_bytes_total{direction="${direction}"}`;
         const bytes = after.get(key)! - before.get(key)!;
         // What counts is the time after the ramp-up of two thirds of a second.
