@@ -38,7 +38,7 @@ type viewerCmd struct {
 	Seek         []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
 	Pause        []string      `help:"Pause: AFTER=FOR, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=FOR"`
 	CatchUp      float64       `help:"Most at which a live stream is played while it is further behind than it is to be, 1 to 2." default:"1" placeholder:"N"`
-	LowLatency   bool          `help:"Play the parts of a low-latency live stream of HLS as they come, as hls.js does by default, and share them with peers that do." name:"low-latency"`
+	LowLatency   bool          `help:"Play the parts of a low-latency live stream of HLS, or the chunks of one of DASH, as they come, and share them with peers that do." name:"low-latency"`
 	Leave        time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
 	Site         string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
 	Token        string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
@@ -59,7 +59,7 @@ said on standard error; it plays from the origin meanwhile. Exits with 1 when pl
 what --fail-on names: no-tracker (no session), no-link (no link opened), no-peers (no verified byte of a viewer or a seed), stall, errors
 (a fetch failed).
 
-An MPD is played by whole segments, by this machine's clock if it is live: a low-latency one, too, at least two segments behind the clock.
+A live MPD is played by this machine's clock: without --low-latency by whole segments, at least two of them behind it.
 
 Examples:
   leeway viewer http://127.0.0.1:8080/media/bbb/master.m3u8

@@ -106,7 +106,14 @@ func (p *Player) get(ctx context.Context, f viewer.Fetch, progress func(int64)) 
 	if res.ContentLength > most {
 		return none, fmt.Errorf("get %s: %w: %d bytes; at most %d", f.URL, viewer.ErrTooLarge, res.ContentLength, most)
 	}
-	data, took, err := timed(res, most, progress)
+	heard := func([]byte) {}
+	if f.Growing != nil {
+		heard = f.Growing.Heard
+	}
+	data, took, err := timed(res, most, func(had, has []byte) {
+		progress(int64(len(has)))
+		heard(has[len(had):])
+	})
 	if err != nil {
 		return none, fmt.Errorf("get %s: %w", f.URL, err)
 	}
@@ -114,7 +121,7 @@ func (p *Player) get(ctx context.Context, f viewer.Fetch, progress func(int64)) 
 }
 
 // timed reads a body of so many bytes at most, and says how long it took from the first byte to the last.
-func timed(res *http.Response, most int64, progress func(int64)) ([]byte, time.Duration, error) {
+func timed(res *http.Response, most int64, progress func(had, has []byte)) ([]byte, time.Duration, error) {
 	var data []byte
 	if res.ContentLength > 0 {
 		data = make([]byte, 0, res.ContentLength+1) // one more, so that the end is seen without growing
@@ -128,6 +135,7 @@ func timed(res *http.Response, most int64, progress func(int64)) ([]byte, time.D
 		if n > 0 && first.IsZero() {
 			first = time.Now()
 		}
+		had := data
 		data = data[:len(data)+n]
 		switch {
 		case int64(len(data)) > most:
@@ -140,6 +148,6 @@ func timed(res *http.Response, most int64, progress func(int64)) ([]byte, time.D
 		case err != nil:
 			return nil, 0, err
 		}
-		progress(int64(len(data)))
+		progress(had, data)
 	}
 }

@@ -145,3 +145,34 @@ func TestPlayerIsCanceledAndDialsAsItIsTold(t *testing.T) {
 		t.Error("closed, and goes on")
 	}
 }
+
+// TestPlayerHearsOfASegmentAsItComes: the origin makes the rest once the player has the beginning.
+func TestPlayerHearsOfASegmentAsItComes(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	body := bytes.Repeat([]byte("segment "), 40_000)
+	heard, begun := 0, make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(body[:100_000])
+		w.(http.Flusher).Flush()
+		select {
+		case <-begun:
+			_, _ = w.Write(body[100_000:])
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	p := NewPlayer(nil)
+	defer p.Close()
+	got := wait(t, p, viewer.Fetch{URL: server.URL, Growing: &viewer.Growing{Plays: time.Second, Heard: func(b []byte) {
+		if !bytes.HasPrefix(body[heard:], b) {
+			t.Errorf("other bytes at %d", heard)
+		}
+		was := heard
+		if heard += len(b); was < 100_000 && heard >= 100_000 {
+			close(begun)
+		}
+	}}})
+	if got.err != nil || !bytes.Equal(got.Data, body) || heard < 100_000 {
+		t.Errorf("%v, %d bytes, %d heard", got.err, len(got.Data), heard)
+	}
+}

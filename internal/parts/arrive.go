@@ -68,7 +68,7 @@ func (l *link) announced(now int64, m peer.Part) {
 	switch p := s.shelf.parts[m.Turn]; {
 	case p != nil && p.content != nil && bytes.Equal(p.content.Raw, m.Raw):
 		l.settle(now, u, true, false)
-	case l.seed || slices.Contains(s.shelf.listed, m.Turn):
+	case l.seed || p != nil && p.fits != nil || slices.Contains(s.shelf.listed, m.Turn):
 		l.verify(s, u)
 	}
 }
@@ -115,7 +115,7 @@ func (n *Node) judged(now int64, v Verify, c *Content) {
 	lie := false
 	if p := s.shelf.parts[v.Turn]; p != nil {
 		p.judged = slices.DeleteFunc(p.judged, func(raw []byte) bool { return bytes.Equal(raw, v.Raw) })
-		lie = c != nil && p.named != (segment.ID{}) && p.named != c.Segment
+		lie = c != nil && p.misfits(c)
 	}
 	ok := c != nil && s.certify(now, v.Turn, c)
 	unjudged(s, func(l *link, u *push) {

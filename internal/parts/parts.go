@@ -51,8 +51,9 @@ type Config struct {
 
 // Settings of a stream that the node follows.
 type Settings struct {
-	Slots int   // children that a viewer takes, of all stripes together, while its uplink carries them
-	Part  int64 // how long a part plays
+	Slots  int   // children that a viewer takes, of all stripes together, while its uplink carries them
+	Part   int64 // how long a part plays
+	Listed int64 // how long what is listed at a time plays, where that is less than Part; 0: it is Part
 }
 
 // Content is what a verified certificate says of a part.
@@ -60,7 +61,8 @@ type Content struct {
 	Segment segment.ID
 	Length  int
 	Digests [][32]byte
-	Raw     []byte // the certificate, to pass on
+	Raw     []byte       // the certificate, to pass on
+	Name    segment.Name // of a viewer's: what Segment is made of
 	// Packaged: a packager has signed it, so this node can have other certificates without a seed, too.
 	Packaged bool
 }

@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"cmp"
+
 	"github.com/leeway-video/leeway/internal/mesh"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -12,6 +14,7 @@ type Wanted struct {
 	RTT      int64 // to the origin
 	Rate     int64 // of the origin, bytes/s; 0: not known
 	Packaged bool  // a packager's key is known, so its certificates may be loaded
+	At       int64 // when it is expected; 0: now
 }
 
 // player is what the player waits for, and what it has in hand.
@@ -37,7 +40,7 @@ func (s *Stream) Ask(now int64, turn uint32, w Wanted) {
 		s.node.do(Fetch{Stream: s.id, Turn: turn})
 		return
 	}
-	s.player.asked = &asked{w, turn, now}
+	s.player.asked = &asked{w, turn, cmp.Or(w.At, now)}
 	p := s.shelf.part(turn)
 	p.whole = false
 	for i := range p.pieces {
@@ -126,6 +129,9 @@ func (y *player) look(now int64) {
 	y.fetch(now, p, func(i int) bool { return y.short || y.stream.mesh.Parent(p.stripe(i)) == (ID{}) })
 }
 
+// unsure says whether the part need not be there yet: no playlist lists it, and no peer has told it. The packager may be late, too.
+func (p *part) unsure() bool { return p.content == nil && p.fits != nil }
+
 func (y *player) awaitsAny() bool {
 	for stripe := range stripes {
 		if y.stream.mesh.Parent(stripe) != (ID{}) {
@@ -178,12 +184,16 @@ func (y *player) due() (at int64, waits bool) {
 	if a.Rate > 0 {
 		origin += int64(missing) * 1_000_000 / a.Rate
 	}
-	return mesh.Due(max(a.at, p.progress), a.Deadline, origin, y.stream.set.Part), true
+	since := a.at
+	if p.unsure() {
+		since += y.stream.set.Part / 2
+	}
+	return mesh.Due(max(since, p.progress), a.Deadline, origin, y.stream.set.Part), true
 }
 
 // isDue asks the origin for what has not come, and takes it back from the parents. Those that had time have missed the part.
 func (y *player) isDue(now int64, p *part) {
-	had := now-max(y.asked.at, p.progress) >= y.stream.set.Part/4
+	had := now-max(y.asked.at, p.progress) >= y.stream.set.Part/4 && !p.unsure()
 	for stripe := range stripes {
 		if had && !p.missed[stripe] && y.lacks(p, stripe) {
 			p.missed[stripe] = true

@@ -20,9 +20,10 @@ type shelf struct {
 // part is what there is of a part.
 type part struct {
 	turn     uint32
-	named    segment.ID // by the own playlist; zero: not yet
-	length   int        // bytes; 0: not known
-	content  *Content   // nil: there is no verified certificate
+	named    segment.ID                   // by the own playlist; zero: not yet
+	length   int                          // bytes; 0: not known
+	content  *Content                     // nil: there is no verified certificate
+	fits     func(name segment.Name) bool // of a stream of chunks: whether something of this name is to be here; nil: nothing is expected
 	pieces   []piece
 	progress int64         // when a peer's last piece came
 	without  map[ID]bool   // peers that want nothing more of it
@@ -132,6 +133,11 @@ func (s *shelf) usual() (length int) {
 func (p *part) size(length int) {
 	p.length = length
 	p.pieces = make([]piece, segment.Pieces(int64(length)))
+}
+
+// misfits says whether something is another than what is to be at the turn of the part.
+func (p *part) misfits(c *Content) bool {
+	return p.named != (segment.ID{}) && p.named != c.Segment || p.fits != nil && !p.fits(c.Name)
 }
 
 // stripe is the tree of a piece.

@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/leeway-video/leeway/internal/mesh"
@@ -103,10 +104,7 @@ func Trees(s *Stream) (hops, lost int) { return s.mesh.Trees() }
 // playlist lists the turn, or a seed has told the same: it could take the place of what is true.
 func (s *Stream) Listed(now int64, turn uint32, id segment.ID, length int) {
 	passes := len(s.shelf.listed) > 0 && s.shelf.ahead(turn) < leap
-	if s.shelf.list(turn) {
-		s.player.idle = now + idle*s.set.Part
-		s.shelf.evict(s.player.turn())
-	}
+	list(s, now, turn)
 	if !s.shelf.near(turn) {
 		return
 	}
@@ -120,6 +118,14 @@ func (s *Stream) Listed(now int64, turn uint32, id segment.ID, length int) {
 	}
 	claims(s, turn, passes)
 	s.player.look(now)
+}
+
+// list notes that the own playlist lists a turn, or that the player is there.
+func list(s *Stream, now int64, turn uint32) {
+	if s.shelf.list(turn) {
+		s.player.idle = now + idle*cmp.Or(s.set.Listed, s.set.Part)
+		s.shelf.evict(s.player.turn())
+	}
 }
 
 // contradicted forgets a part that peers have told under a turn that is another's.
@@ -149,7 +155,7 @@ func (s *Stream) certify(now int64, turn uint32, c *Content) bool {
 	if known && !p.content.same(c) {
 		return false
 	}
-	if p.named != (segment.ID{}) && p.named != c.Segment || p.length > 0 && p.length != c.Length || s.shelf.elsewhere(turn, c.Segment) {
+	if p.misfits(c) || p.length > 0 && p.length != c.Length || s.shelf.elsewhere(turn, c.Segment) {
 		return false
 	}
 	if c.Packaged {
@@ -157,6 +163,9 @@ func (s *Stream) certify(now int64, turn uint32, c *Content) bool {
 	}
 	if known {
 		return true
+	}
+	if a := s.player.asked; a != nil && a.turn == turn && p.fits != nil {
+		a.at = max(a.at, now) // until now it need not have been there
 	}
 	if p.content = c; p.length == 0 {
 		p.size(c.Length)

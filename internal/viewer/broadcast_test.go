@@ -170,13 +170,15 @@ type crowd struct {
 	audio          int           // bytes a second of a sound that is apart; 0: it is with the pictures
 	lines          []homes       // nil: homeLines
 	far            time.Duration // from the seed to the core
+	chunks         int           // of a segment, which is played while it is made; 0: it is not
 }
 
 // aired is what came of it.
 type aired struct {
 	tally
-	lag   float64 // s
-	leaps int
+	lag    float64 // s
+	origin float64 // its share of all bytes
+	leaps  int
 }
 
 func (c crowd) play(t testing.TB) (*scene, aired) {
@@ -190,8 +192,14 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 		if c.audio > 0 {
 			f.apart()
 		}
+		if c.chunks > 0 {
+			f.live.mpd = lowLatencyMPD(f.live, c.chunks, sizes...)
+		}
 		return f
 	})
+	if c.chunks > 0 {
+		s.byChunks(c.chunks)
+	}
 	s.film.node.delay, s.seed.node.delay = 0, c.far
 	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6
 	s.tracker.home = swarm.New()
@@ -213,6 +221,10 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 			if c.watch > 0 {
 				cfg.Leave = min(cfg.Leave, c.watch)
 			}
+			if c.chunks > 0 {
+				lowDASH(cfg)
+				cfg.Rendition = "highest" // what is sent as it is made measures no line
+			}
 			if c.alone {
 				cfg.Tracker = ""
 			}
@@ -226,6 +238,7 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 		out.lag += float64(sum.LatencyMs) / 1000 / float64(len(s.viewers))
 		out.leaps += sum.Leaps
 	}
+	out.origin = float64(s.bytes("origin")) / float64(s.bytes("origin")+s.bytes("seed")+s.bytes("peer"))
 	return s, out
 }
 
@@ -310,5 +323,6 @@ func BenchmarkLiveElsewhere(b *testing.B) {
 func (a *aired) add(_ *scene, o aired) {
 	a.tally.add(o.tally, 1)
 	a.lag += o.lag
+	a.origin += o.origin
 	a.leaps += o.leaps
 }

@@ -80,7 +80,7 @@ func (d *dash) list(t *track, m *mpd.Manifest) {
 		d.shift = m.Start.Sub(d.zero)
 	}
 	film := !m.Live && t.live.last == nil
-	on := timeline{d.shift, d.p.cfg.Speed, d.zero}
+	on := timeline{d.shift, d.p.cfg.Speed, d.zero, d.p.cfg.LowLatency && m.Live}
 	sets, lists := setsOf(m, t.kind, t.levels), map[*rendition][]entryRef{}
 	target := leastTarget
 	var first []entryRef
@@ -88,6 +88,9 @@ func (d *dash) list(t *track, m *mpd.Manifest) {
 		l.mpd = representationOf(sets, l, d.p.cfg.Speed)
 		if l.mpd.indexed() {
 			continue
+		}
+		if on.low {
+			l.mpd.begin(d.p.loop.Now())
 		}
 		list := l.mpd.entries(on)
 		if len(first) == 0 {
@@ -103,17 +106,32 @@ func (d *dash) list(t *track, m *mpd.Manifest) {
 			target = max(target, e.Duration)
 		}
 	}
-	t.took(lists, growth{target: target, holdBack: d.holdBack(m, target, first), pace: target, timed: true}, m.Live, d.began)
+	pace := target
+	if n := len(first); n > 0 && first[n-1].chunked != nil {
+		pace = usualChunk(first[n-1].chunked)
+	}
+	t.took(lists, growth{target: target, holdBack: d.holdBack(m, target, first), pace: pace, timed: true}, m.Live, d.p.loop.Now())
 }
 
 // holdBack is how far behind the end of what is listed the player is to stay: so much behind the clock as the MPD suggests, or three
-// segments behind the end. Less than two segments behind the clock is for players that take a segment while it is made.
+// segments behind the end. Less than two segments behind the clock is for players that take a segment while it is made: these are as far
+// behind it as the latency that the MPD wants, or else as it suggests, or three chunks.
 func (d *dash) holdBack(m *mpd.Manifest, target time.Duration, list []entryRef) time.Duration {
-	if len(list) == 0 || m.Delay < 2*target {
+	if len(list) == 0 {
 		return holdTargets * target
 	}
-	last := list[len(list)-1]
-	return max(0, m.Delay-d.p.loop.Now().Sub(last.at.Add(last.Duration)))
+	last, delay := list[len(list)-1], m.Delay
+	if last.chunked != nil {
+		delay = cmp.Or(m.Latency, m.Delay, partTargets*usualChunk(last.chunked))
+	} else if delay < 2*target {
+		return holdTargets * target
+	}
+	return max(0, delay-d.p.loop.Now().Sub(last.at.Add(last.Duration)))
+}
+
+// usualChunk is how long a chunk is taken to play: a segment can be asked for when its first one is there, if not sooner.
+func usualChunk(c *mpd.Chunks) time.Duration {
+	return max(leastTarget, c.Duration-c.Sooner, c.Duration/usualChunks)
 }
 
 // took takes what was listed of the renditions, that which is played last: it is the one that the others go by.
@@ -168,7 +186,7 @@ func (d *dash) listed(m *mpd.Manifest) {
 	}
 }
 
-// due is when the next segment of a track is complete by the clock, and how long segments are.
+// due is when the next segment of a track is complete by the clock, or can be asked for, and how long segments are.
 func (d *dash) due() (wait, target time.Duration) {
 	if v := d.p.tracks[0].live; v.last == nil || len(v.last.list) == 0 {
 		return retryFirst, retryFirst
@@ -178,8 +196,11 @@ func (d *dash) due() (wait, target time.Duration) {
 	for _, t := range d.p.tracks {
 		if l := t.live.last; l != nil && len(l.list) > 0 {
 			last := l.list[len(l.list)-1]
-			// Times of the media are rounded down.
-			if due := last.at.Add(2*last.Duration + time.Millisecond).Sub(d.p.loop.Now()); due > 0 {
+			next := last.at.Add(2*last.Duration + time.Millisecond) // times of the media are rounded down
+			if last.chunked != nil {
+				next = next.Add(-last.chunked.Sooner)
+			}
+			if due := next.Sub(d.p.loop.Now()); due > 0 {
 				wait = min(wait, due)
 			}
 		}

@@ -116,7 +116,7 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 }
 
 func (e *engine) newStreams() *streams {
-	return &streams{
+	s := &streams{
 		shared: e.shared, self: e.host.self, uploads: e.host.uploads, drop: e.drop, fresh: &e.freshness, tracks: map[int]*followed{},
 		capped: e.pacing.uploader.Background.Kbps,
 		certs: &partCertificates{
@@ -129,6 +129,8 @@ func (e *engine) newStreams() *streams {
 		},
 		agrees: e.verification.agreement.agrees, differs: e.verification.contradicted,
 	}
+	s.chunks = chunkLoads{streams: s, server: e.verification.now, ended: e.verification.ended, keep: e.keep}
+	return s
 }
 
 func (e *engine) evicted(id string) {

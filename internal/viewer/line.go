@@ -45,6 +45,11 @@ func (l *line) byPeers(bytes int64, took time.Duration) {
 	}
 }
 
+// lacks says whether nothing is known of the line to choose a rendition by, and a segment that may still be made is to show it.
+func (l *line) lacks(r request) bool {
+	return r.made != nil && r.adaptive && l.estimate() == 0 && !l.fails()
+}
+
 // timeUs is what the origin takes to answer and to send so many bytes; -1 unknown.
 func (l *line) timeUs(bytes float64) int64 {
 	bps := cmp.Or(l.estimate(), l.last)
@@ -84,6 +89,15 @@ func (k *looks) loaded() int64 {
 func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func(), seen *looks) {
 	started, before, over := l.loop.Now(), l.received, false
 	seen = &looks{}
+	if g := f.Growing; g != nil {
+		f.Growing = &Growing{g.Plays, func(b []byte) {
+			l.loop.Post(func() {
+				if !over {
+					g.Heard(b)
+				}
+			})
+		}}
+	}
 	stop := l.origin.Get(f, func(n int64) {
 		more := int(seen.note(n, l.loop.Now()))
 		l.loop.Post(func() { l.took(more) })
@@ -98,7 +112,7 @@ func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func
 				l.failed = now
 			} else {
 				l.answered(now.Sub(started) - got.Transfer)
-				others := l.received - before
+				others := l.received - before + l.paced(f.Growing, got.Transfer)
 				if part { // too short for a measurement, but a bound
 					others += int64(len(got.Data)) / 8
 				}
@@ -120,9 +134,21 @@ func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func
 		defer seen.mu.Unlock()
 		if !seen.first.IsZero() {
 			l.answered(seen.first.Sub(started))
-			l.sample(seen.loadedLast-seen.begin, seen.last.Sub(seen.first), l.received-before+seen.loadedLast/8, time.Time{})
+			l.sample(seen.loadedLast-seen.begin, seen.last.Sub(seen.first), l.received-before+seen.loadedLast/8+l.paced(f.Growing, -1), time.Time{})
 		}
 	}, seen
+}
+
+// crowded are bytes of others beside which a transfer says only that the line is no slower.
+const crowded = 1e12
+
+// paced are bytes of others that stand for the pace at which a segment was made while it was sent: that is no sample of the line, unless there
+// is no other. took is below zero where it was given up.
+func (l *line) paced(g *Growing, took time.Duration) int64 {
+	if g == nil || l.estimate() == 0 || took > g.Plays || took >= 0 && took <= g.Plays/2 {
+		return 0
+	}
+	return crowded
 }
 
 // beside loads at most so many bytes of what is no media. It is no measurement of the line. done comes once, on the loop, unless

@@ -28,6 +28,7 @@ type pull struct {
 	engine *engine
 	inner  *load
 	part   *partLoad
+	grows  *chunkLoad
 	direct func() // cancels
 }
 
@@ -44,18 +45,17 @@ func (l *loading) load(r request, done func(*Result, error)) *pull {
 	p := &pull{l: l, r: r, done: done, began: l.loop.Now()}
 	p.engine = l.engine()
 	if r.part && p.engine != nil && r.parts != nil && p.engine.sharesParts() {
-		p.part = p.engine.loads.streams.load(r, func(got *Result, err error) {
-			if !p.over { // taken back since the part came
-				p.over = true
-				done(got, err)
-			}
-		})
-		if p.part != nil {
+		if p.part = p.engine.loads.streams.load(r, p.hand); p.part != nil {
 			return p
 		}
 	}
-	if p.engine != nil && !r.part {
-		if r.live && r.Duration > 0 {
+	if r.made != nil && p.engine != nil && p.engine.sharesParts() {
+		if p.grows = p.engine.loads.streams.chunks.grow(r, p.hand); p.grows != nil {
+			return p
+		}
+	}
+	if p.engine != nil && !r.part && !l.line.lacks(r) {
+		if r.live && r.Duration > 0 && r.made == nil {
 			p.engine.loads.streams.leave(r.track) // segments are played, and no parts
 		}
 		p.inner = p.engine.load(p.r, p.done)
@@ -67,14 +67,23 @@ func (l *loading) load(r request, done func(*Result, error)) *pull {
 			p.done(nil, err)
 			return
 		}
-		if r.part {
+		if r.part || r.made != nil {
 			l.line.parts.came(l.line, got)
-		} else if !got.Unshared {
+		}
+		if !r.part && !got.Unshared {
 			l.keep(bypassed{p.r.Reference, p.r.playlist, p.r.bitrate, got.Data})
 		}
 		p.done(p.count(got), nil)
 	})
 	return p
+}
+
+// hand hands on what a stream brought, unless it was taken back since then.
+func (p *pull) hand(got *Result, err error) {
+	if !p.over {
+		p.over = true
+		p.done(got, err)
+	}
 }
 
 // keep has the engine share a segment that came without it, as soon as there is one: without the first segments of the first
@@ -119,6 +128,8 @@ func (p *pull) abort() {
 	p.over = true
 	if p.part != nil {
 		p.engine.loads.streams.abort(p.part)
+	} else if p.grows != nil {
+		p.grows.stop()
 	} else if p.inner != nil {
 		p.engine.loads.release(p.inner)
 	} else {

@@ -130,7 +130,7 @@ func (ls *loads) startOrigin(s *seg, reason schedule.Reason) {
 	}
 	f := ls.stretch(s)
 	what := s.ref.fetch()
-	if f.part {
+	if what.Growing = s.loads[0].request.fetch().Growing; f.part {
 		what = s.part(f.from, f.until)
 		for n := f.from; n < f.until; n++ {
 			ls.peers.outdone(s, n)

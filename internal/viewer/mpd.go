@@ -24,6 +24,7 @@ type representation struct {
 type inPeriod struct {
 	mpd.InPeriod
 	segments []mpd.Segment // an initialization segment before the first one that needs it
+	begun    []mpd.Segment // behind those: that can be asked for while they are made
 }
 
 // indexed says whether an index of a period has yet to be loaded.
@@ -80,9 +81,22 @@ func representationOf(sets map[int][]*mpd.Representation, l *rendition, speed fl
 		})
 		at := slices.IndexFunc(r.Periods, func(in mpd.InPeriod) bool { return in.Period == n })
 		in := r.Periods[at]
-		out.periods = append(out.periods, inPeriod{in, r.Segments[in.From:in.To:in.To]})
+		out.periods = append(out.periods, inPeriod{InPeriod: in, segments: r.Segments[in.From:in.To:in.To]})
 	}
 	return out
+}
+
+// begin adds the segments that can be asked for now, though they are not complete.
+func (r *representation) begin(now time.Time) {
+	for i := range r.periods {
+		in := &r.periods[i]
+		if in.Chunks == nil {
+			continue
+		}
+		for _, g := range in.Chunks.Growing(now) {
+			in.begun = append(in.begun, mpd.Segment{Object: g.Object, Start: g.Start, Duration: in.Chunks.Duration})
+		}
+	}
 }
 
 // unlike is how far a representation is from a rendition, bits per second; below zero: it is the same.
@@ -98,6 +112,7 @@ type timeline struct {
 	shift time.Duration // how much later the zero of this MPD is
 	speed float64
 	zero  time.Time // wall clock of the player's zero; zero: unknown
+	low   bool      // segments are played while they are made
 }
 
 // entries puts the segments of a rendition on the timeline: in order, without overlaps, and without the gaps of less than half a segment
@@ -106,7 +121,7 @@ func (r *representation) entries(on timeline) []entryRef {
 	var list []entryRef
 	for _, in := range r.periods {
 		var init *Reference
-		for _, s := range in.segments {
+		for _, s := range slices.Concat(in.segments, in.begun) {
 			if s.Init {
 				ref := referenceTo(s.Object)
 				ref.Start = on.place(in.Start)
@@ -114,6 +129,9 @@ func (r *representation) entries(on timeline) []entryRef {
 				continue
 			}
 			if e, ok := in.entry(s, on); ok && (len(list) == 0 || list[len(list)-1].Start < e.Start) {
+				if on.low && in.Chunks != nil {
+					e.chunked, e.number = in.Chunks, in.Chunks.Sequence(s.Start)
+				}
 				if e.init = init; len(list) > 0 {
 					e.sequence = max(e.sequence, list[len(list)-1].sequence+1)
 				}

@@ -75,6 +75,6 @@ func (c *partCertificates) judged(raw []byte) *certificate.Certificate {
 // content is what a certificate says of a part.
 func (c *partCertificates) content(cert *certificate.Certificate) parts.Content {
 	return parts.Content{
-		Segment: segment.NewID(c.site, cert.Name), Length: int(cert.Length), Digests: cert.Digests, Raw: cert.Bytes(), Packaged: cert.Alg == certificate.Packager,
+		Segment: segment.NewID(c.site, cert.Name), Length: int(cert.Length), Digests: cert.Digests, Raw: cert.Bytes(), Name: cert.Name, Packaged: cert.Alg == certificate.Packager,
 	}
 }

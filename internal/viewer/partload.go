@@ -49,7 +49,11 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 	if _, ok := s.segments.id(r.Reference); !ok {
 		return nil
 	}
-	f := s.follow(r)
+	long := r.Duration // the last part of a segment may be short
+	for _, one := range r.parts {
+		long = max(long, one.Duration)
+	}
+	f := s.follow(r, long)
 	if f == nil {
 		return nil
 	}
@@ -67,14 +71,14 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 		switch {
 		case fails:
 			f.stream.Buffer(now, math.MaxInt64, true) // nothing is held back for what does not come
-		case l.looks || l.spare(s.line, left) < r.Duration/2:
-			f.stream.Buffer(now, 0, false) // peers hold back: what they push would share the line
+		case l.looks:
+			f.stream.Buffer(now, 0, false) // peers hold back while the line is measured, too
 		default:
-			f.stream.Buffer(now, left.Microseconds(), false)
+			f.stream.Buffer(now, s.line.before(r.bitrate, r.Duration, left).Microseconds(), false)
 		}
-		f.stream.Ask(now, r.turn, parts.Wanted{
-			Deadline: now + left.Microseconds(), RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8), Packaged: s.certs.wanted(),
-		})
+		w := s.line.wanted()
+		w.Deadline, w.Packaged = now+left.Microseconds(), s.certs.wanted()
+		f.stream.Ask(now, r.turn, w)
 	})
 	if l.unmeasured(s.line) {
 		s.fetch(f, nil)
@@ -86,13 +90,30 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 // nothing of it: a viewer that took them would stay with the first rendition. What is known for a minute is measured again.
 func (l *partLoad) unmeasured(of *line) bool { return l.looks || l.adaptive && of.estimate() == 0 }
 
-// spare is how long peers can be waited for before the origin has to be asked for such a part.
-func (l *partLoad) spare(of *line, left time.Duration) time.Duration {
-	origin := time.Duration(of.timeUs(float64(l.bitrate)*l.Duration.Seconds()/8)) * time.Microsecond
+// spare is how long peers can be waited for before the origin has to be asked for a part of so many bits per second, that plays so long.
+func (l *line) spare(bitrate int64, part, left time.Duration) time.Duration {
+	origin := time.Duration(l.timeUs(float64(bitrate)*part.Seconds()/8)) * time.Microsecond
 	if origin < 0 {
-		origin = of.answer
+		origin = l.answer
 	}
-	return left - origin*3/2 - l.Duration/8
+	return left - origin*3/2 - part/8
+}
+
+// before is what the playhead has in hand, where so much is left until it gets to a part. Peers hold back where the origin is asked soon:
+// what they push would share the line.
+func (l *line) before(bitrate int64, part, left time.Duration) time.Duration {
+	if l.spare(bitrate, part, left) < part/2 {
+		return 0
+	}
+	return left
+}
+
+// behind is the same behind a part that the player has.
+func (l *line) behind(bitrate int64, part, left time.Duration) time.Duration {
+	if l.spare(bitrate, part, left) < part*3/4 {
+		return min(left, part-time.Microsecond)
+	}
+	return left
 }
 
 // length is that of a range; 0: it is not known.
@@ -103,8 +124,13 @@ func (p listedPart) length() int {
 	return int(p.Last - p.First + 1)
 }
 
-// follow follows the stream of a track: anew if the site, or the line, lets the viewer send more or less than before.
-func (s *streams) follow(r request) *followed {
+// wanted is what the node is to know of the origin.
+func (l *line) wanted() parts.Wanted {
+	return parts.Wanted{RTT: l.answer.Microseconds(), Rate: int64(l.estimate() / 8)}
+}
+
+// follow follows the stream of a track, whose parts play so long: anew if the site, or the line, lets the viewer send more or less than before.
+func (s *streams) follow(r request, part time.Duration) *followed {
 	f, takes := s.tracks[r.track], 0
 	if s.uploads() {
 		takes = slots(s.capped(), r.bitrate)
@@ -121,11 +147,7 @@ func (s *streams) follow(r request) *followed {
 		return nil // another track plays the same: what the node says of the stream is of its parts
 	}
 	s.with(func(n *parts.Node, now int64) {
-		long := r.Duration // the last part of a segment may be short
-		for _, one := range r.parts {
-			long = max(long, one.Duration)
-		}
-		set := parts.Settings{Slots: takes, Part: long.Microseconds()}
+		set := parts.Settings{Slots: takes, Part: part.Microseconds()}
 		f = &followed{playlist: r.playlist, id: id, slots: takes, sources: map[uint32]map[int]Source{}, differs: map[uint32]bool{}}
 		f.stream = n.Follow(now, id, set)
 		s.tracks[r.track] = f
@@ -264,19 +286,21 @@ func (s *streams) finish(f *followed, l *partLoad, r *Result, err error) {
 	s.abort(l)
 	s.loop.Post(func() { l.done(r, err) })
 	if err == nil {
-		s.ledger.segment(r.Source, r.Reason)
-		hops, lost := parts.Trees(f.stream)
-		s.ledger.part(r.Source, hops, lost-f.lost)
-		f.lost = lost
-		left := l.deadline() + l.Duration
-		if l.spare(s.line, left) < l.Duration*3/4 {
-			left = min(left, l.Duration-time.Microsecond)
-		}
+		f.counted(s.ledger, r.Source, r.Reason)
+		left := s.line.behind(l.bitrate, l.Duration, l.deadline()+l.Duration)
 		all := len(l.request.parts) > 0 && l.request.parts[len(l.request.parts)-1].turn == l.turn
 		if f.stays(s) {
 			s.with(func(_ *parts.Node, now int64) { f.stream.Buffer(now, left.Microseconds(), all) })
 		}
 	}
+}
+
+// counted counts a part that the player was given.
+func (f *followed) counted(l *ledger, source Source, reason schedule.Reason) {
+	l.segment(source, reason)
+	hops, lost := parts.Trees(f.stream)
+	l.part(source, hops, lost-f.lost)
+	f.lost = lost
 }
 
 // abort takes a request of the player back.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/wire/mpd"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
@@ -32,6 +33,8 @@ type entryRef struct {
 	within    time.Duration // of a part: from the beginning of its segment
 	dependent bool          // it begins with a picture that needs others
 	at        time.Time     // wall clock of its beginning; zero: unknown
+	chunked   *mpd.Chunks   // of low-latency DASH: it can be asked for while it is made; nil: it cannot, or is not to be
+	number    int64         // then: its turn (mpd.Chunks.Sequence)
 }
 
 // mediaList is a media playlist, with its first segment at time zero.

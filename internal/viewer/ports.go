@@ -68,7 +68,14 @@ type Fetch struct {
 	URL         string
 	Ranged      bool // only bytes First to Last, inclusive
 	First, Last int64
-	MaxBytes    int64 // more is ErrTooLarge; 0: it may have any length that Origin takes
+	MaxBytes    int64    // more is ErrTooLarge; 0: it may have any length that Origin takes
+	Growing     *Growing // of a segment that may still be made; nil: it is none
+}
+
+// Growing is what there is to a request for a segment that may still be made.
+type Growing struct {
+	Plays time.Duration  // how long it plays
+	Heard func(b []byte) // hears all of the answer as it comes, from any goroutine; b stays unchanged
 }
 
 // ErrTooLarge is an answer of an origin with more bytes than it may have.

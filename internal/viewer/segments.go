@@ -40,6 +40,29 @@ type request struct {
 	deadline  func() time.Duration // from now until the playhead is there
 	track     int                  // of those that are played side by side
 	upcoming  []Reference          // up to schedule.MostAhead
+	made      *making              // of low-latency DASH: it may still be made; nil: it is complete, or cannot be asked for before it is
+}
+
+// making is a segment that may still be made.
+type making struct {
+	sequence int64                    // where it is on the timeline of its MPD (spec/parts.md, "Chunks")
+	lasts    time.Duration            // as its template says
+	complete time.Time                // by the clock of the MPD
+	left     func() time.Duration     // until the playhead is there; below zero: it is within
+	take     func(at int64, b []byte) // gives the player bytes, from where they are in the segment
+}
+
+// fetch is the request to the origin. The bytes of a segment that may still be made are the player's as they come.
+func (r request) fetch() Fetch {
+	f := r.Reference.fetch()
+	if m := r.made; m != nil {
+		at := int64(0)
+		f.Growing = &Growing{Plays: r.Duration, Heard: func(b []byte) {
+			m.take(at, b)
+			at += int64(len(b))
+		}}
+	}
+	return f
 }
 
 // Result is a segment on its way to the player.

@@ -2,6 +2,8 @@ package viewer
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -30,6 +32,7 @@ type simSeed struct {
 	uploads  []*transfer.Upload
 	ahead    int         // segments that are fetched behind one that was asked for
 	few      func() bool // there are too few viewers to certify anything
+	parts    *partSeed   // nil: it speaks of none
 }
 
 func newSeed(w *world, f *film, rate float64) *simSeed {
@@ -45,8 +48,13 @@ func newSeed(w *world, f *film, rate float64) *simSeed {
 
 // issue certifies data under a name.
 func issue(w *world, n segment.Name, data []byte) []byte {
+	object := int64(len(data))
+	if i := strings.LastIndexByte(string(n), '-'); strings.Contains(string(n), "#") {
+		last, _ := strconv.ParseInt(string(n[i+1:]), 10, 64)
+		object = last + 1
+	}
 	raw, err := certificate.Issue(nil, testKey(), certificate.Certificate{
-		IssuedAt: w.now, NotAfter: w.now.Add(6 * time.Hour), ObjectLength: int64(len(data)), Length: int64(len(data)),
+		IssuedAt: w.now, NotAfter: w.now.Add(6 * time.Hour), ObjectLength: object, Length: int64(len(data)),
 		Site: "test", Name: n, Digests: certificate.DigestPieces(data),
 	})
 	if err != nil {
@@ -58,6 +66,7 @@ func issue(w *world, n segment.Name, data []byte) []byte {
 // seedLink is the seed's side of one link.
 type seedLink struct {
 	s       *simSeed
+	id      signal.ID
 	session *transfer.Session
 	upload  *transfer.Upload
 }
@@ -73,8 +82,12 @@ func (s *simSeed) signal(t *simTracker, m *signal.Signal) {
 		panic(err)
 	}
 	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, Flags: peer.OnDemand, MaxRequests: 256, Peer: s.id, Swarm: swarmID}
+	if l.id = m.From; s.parts != nil {
+		hello.Flags |= peer.SpeaksParts
+	}
 	l.session = transfer.NewSession(link, hello, m.From, l, s.w.Now)
-	l.upload = s.uploader.Add(transfer.UploadConfig{Link: link, Session: l.session, Pieces: s, Observer: l, MaxRequests: 256})
+	pushed := func(bool) { s.w.Post(func() { s.parts.sent(l) }) }
+	l.upload = s.uploader.Add(transfer.UploadConfig{Link: link, Session: l.session, Pieces: s, Observer: l, MaxRequests: 256, Pushed: pushed})
 	s.uploads = append(s.uploads, l.upload)
 	if to := t.sessions[m.From]; to != nil {
 		to.push(&signal.Signal{
@@ -89,13 +102,24 @@ func (l *seedLink) Open()                        { l.session.Open() }
 func (l *seedLink) Control(b []byte)             { l.session.Control(b) }
 func (l *seedLink) Data(b []byte)                { l.session.Data(b) }
 func (l *seedLink) Drain()                       { l.upload.Drain(); l.s.uploader.Work() }
-func (l *seedLink) Closed(peer.CloseReason)      { l.upload.Remove() }
-func (l *seedLink) Ready(peer.Hello) error       { return nil }
-func (l *seedLink) Piece(peer.Data) error        { return nil }
-func (l *seedLink) Sent(_ peer.Lane, n int)      { l.s.sent += int64(n) }
-func (l *seedLink) Promoted(int)                 {}
-func (l *seedLink) Served()                      {}
-func (l *seedLink) Canceled(int)                 {}
+
+func (l *seedLink) Closed(peer.CloseReason) {
+	if l.upload.Remove(); l.s.parts != nil {
+		l.s.parts.gone(l)
+	}
+}
+
+func (l *seedLink) Ready(h peer.Hello) error {
+	if l.s.parts != nil && h.Flags&peer.SpeaksParts != 0 {
+		l.s.parts.linked(l, l.id)
+	}
+	return nil
+}
+func (l *seedLink) Piece(peer.Data) error   { return nil }
+func (l *seedLink) Sent(_ peer.Lane, n int) { l.s.sent += int64(n) }
+func (l *seedLink) Promoted(int)            {}
+func (l *seedLink) Served()                 {}
+func (l *seedLink) Canceled(int)            {}
 
 func (l *seedLink) Rejected(peer.RejectReason, int) {}
 
@@ -111,6 +135,10 @@ func (l *seedLink) Message(m peer.Message) error {
 	case peer.Cancel:
 		l.upload.Cancel(m)
 		l.s.uploader.Work()
+	default:
+		if l.s.parts != nil {
+			l.s.parts.heard(l, m)
+		}
 	}
 	return nil
 }

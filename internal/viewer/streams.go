@@ -27,6 +27,7 @@ type streams struct {
 	fresh   *freshness
 	agrees  func() // the origin sends what a certificate says
 	differs func() // it does not
+	chunks  chunkLoads
 
 	node   *parts.Node // nil: no peer that speaks parts was linked yet
 	tracks map[int]*followed
@@ -43,6 +44,7 @@ type followed struct {
 	slots    int                       // children that the node takes in it
 	sources  map[uint32]map[int]Source // of verified pieces that peers sent, by turn
 	load     *partLoad                 // that the player waits for; nil: for none
+	chunked                            // of a stream of chunks
 	differs  map[uint32]bool           // turns of which the origin has sent something else than was signed
 	lost     int                       // parents of its trees, as of the last report of a part
 
@@ -144,11 +146,17 @@ func (s *streams) act(a parts.Act) {
 	case parts.Check:
 		s.check(a)
 	case parts.Fetch:
-		if f := s.of(a.Stream); f != nil && f.load != nil && f.load.turn == a.Turn {
+		switch f := s.of(a.Stream); {
+		case f == nil:
+		case f.load != nil && f.load.turn == a.Turn:
 			s.fetch(f, a.Runs)
+		case f.grows != nil && f.grows.turn == a.Turn:
+			f.grows.rest()
 		}
 	case parts.Ready:
 		switch f := s.of(a.Stream); {
+		case f != nil && f.grows != nil && f.grows.turn == a.Turn:
+			f.grows.advance()
 		case f == nil || f.load == nil || f.load.turn != a.Turn:
 		case f.differs[a.Turn]: // pieces of two versions are none of either
 			s.fetch(f, nil)
@@ -187,6 +195,9 @@ func (s *streams) judge(a parts.Verify) {
 		return
 	}
 	s.node.Certified(s.nowUs(), a, s.certs.content(c))
+	if a.Turn%segmentTurns == parts.End {
+		s.chunks.ended(c)
+	}
 }
 
 // check compares the digest of a piece; of the origin's at once, for the player may wait for nothing else.
@@ -272,6 +283,9 @@ func (s *streams) leave(track int) {
 	f.giveUp()
 	if f.load != nil {
 		s.fetch(f, nil)
+	}
+	if f.grows != nil {
+		f.grows.rest()
 	}
 	s.with(func(n *parts.Node, now int64) { n.Unfollow(now, f.id) })
 }

@@ -17,20 +17,21 @@ const (
 
 // track is one of the streams that are played side by side: video, or audio of its own.
 type track struct {
-	p      *player
-	number int
-	levels []*rendition         // the lowest bitrate first
-	fixed  int                  // always this level; -1: by the estimate
-	level  int                  // last asked for; -1 none
-	held   map[place]*rendition // what is buffered of it
-	inits  map[Reference]bool
-	asked  *place // that is on its way; nil: an initialization segment
-	pull   *pull
-	list   bool // a playlist is on its way
-	tries  int
-	timer  func()
-	live   live
-	kind   string // of an MPD: video or audio
+	p       *player
+	number  int
+	levels  []*rendition         // the lowest bitrate first
+	fixed   int                  // always this level; -1: by the estimate
+	level   int                  // last asked for; -1 none
+	held    map[place]*rendition // what is buffered of it
+	growing growing              // what is of the segment that is loaded while it is made
+	inits   map[Reference]bool
+	asked   *place // that is on its way; nil: an initialization segment
+	pull    *pull
+	list    bool // a playlist is on its way
+	tries   int
+	timer   func()
+	live    live
+	kind    string // of an MPD: video or audio
 }
 
 func newTrack(p *player, levels []*rendition) *track {
@@ -67,11 +68,15 @@ func (t *track) bufferedTo(from time.Duration) time.Duration {
 		return from
 	}
 	to := from
-	for i := l.at(from); i < len(l.list) && t.held[l.list[i].place] != nil; i++ {
-		if l.live != nil && l.list[i].Start > to {
+	for i := l.at(from); i < len(l.list); i++ {
+		e := &l.list[i]
+		shown, until := t.has(e)
+		if shown == nil || l.live != nil && e.Start > to {
 			break // what was there has left the playlist
 		}
-		to = l.list[i].Start + l.list[i].Duration
+		if to = max(to, until); until < e.Start+e.Duration {
+			break
+		}
 	}
 	return to
 }
@@ -80,7 +85,7 @@ func (t *track) bufferedTo(from time.Duration) time.Duration {
 func (t *track) shown(at time.Duration) (*rendition, time.Duration) {
 	l := t.any()
 	i := l.at(at)
-	return t.held[l.list[i].place], l.list[i].Start + l.list[i].Duration
+	return t.has(&l.list[i])
 }
 
 // choose picks the level of the next segment.
@@ -150,7 +155,7 @@ func (t *track) fill() {
 
 // anything says whether anything at all is buffered.
 func (t *track) anything() bool {
-	return len(t.held) > 0
+	return len(t.held) > 0 || t.growing.to > 0
 }
 
 func (t *track) after(d time.Duration) {
@@ -218,8 +223,11 @@ func (t *track) load(l *rendition, r Reference, index int, at *place, deadline f
 	}
 	if at != nil && !req.part {
 		for _, next := range l.list[index+1 : min(index+1+schedule.MostAhead, len(l.list))] {
-			req.upcoming = append(req.upcoming, next.Reference)
+			if next.chunked == nil || !next.at.Add(next.chunked.Duration).After(t.p.loop.Now()) {
+				req.upcoming = append(req.upcoming, next.Reference)
+			}
 		}
+		req.made = t.making(l, l.list[index])
 	}
 	t.asked = at
 	t.pull = t.p.title.load(req, func(got *Result, err error) { t.came(l, r, at, got, err) })
@@ -234,7 +242,11 @@ func (t *track) came(l *rendition, r Reference, at *place, got *Result, err erro
 	if err != nil {
 		p.faults.add(err)
 		t.tries++
-		t.after(retryDelay(t.tries - 1))
+		wait := retryDelay(t.tries - 1)
+		if t.growing.level != nil { // at the edge, players of low latency ask again as much sooner
+			wait /= 10
+		}
+		t.after(wait)
 		return
 	}
 	t.tries = 0
@@ -245,6 +257,9 @@ func (t *track) came(l *rendition, r Reference, at *place, got *Result, err erro
 		t.inits[r] = true
 	} else {
 		t.held[*at] = l
+		if t.growing.level != nil {
+			t.growing.grown(got)
+		}
 	}
 	p.buffered()
 	t.fill()

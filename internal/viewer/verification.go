@@ -48,6 +48,19 @@ type verification struct {
 	turnOff   func(schedule.Reason)
 }
 
+// ended takes the certificate of a segment that was told as the end of its chunks.
+func (v *verification) ended(c *certificate.Certificate) {
+	s := v.segments.byID[segment.NewID(v.site, c.Name).String()]
+	if s == nil || s.cert != nil || s.disputed != nil || s.state == schedule.CertRefused {
+		return
+	}
+	v.certify(s, c)
+	if s.uncertified != nil {
+		v.origin(s, s.uncertified)
+	}
+	v.changed()
+}
+
 // answer is what a peer is shown that asked for a certificate.
 func (v *verification) answer(id segment.ID) peer.Message {
 	if c := v.shows(v.segments.byID[hex.EncodeToString(id[:])]); c != nil {

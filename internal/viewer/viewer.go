@@ -54,7 +54,7 @@ type Config struct {
 	Seeks      []Seek
 	Pauses     []Pause
 	CatchUp    float64       // the most at which a live stream is played while it is further behind than it is to be; 0 is 1, as in hls.js
-	LowLatency bool          // parts of a live stream are played and shared as they come, where its playlists of HLS have any
+	LowLatency bool          // parts of a live stream, or chunks of DASH, are played and shared as they come, where it has any
 	Leave      time.Duration // after the start; 0: at the film's end
 	// ReadyOffers is how many offers go out with the join, to peers that the tracker picks: those links come a round trip
 	// sooner. At most signal.MaxOffers.

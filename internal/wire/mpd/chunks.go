@@ -34,8 +34,9 @@ type Chunks struct {
 // Growing is a segment that can be asked for while it is made.
 type Growing struct {
 	Object
-	Sequence int64     // where it is on the timeline of the MPD, in durations of a segment as whole microseconds, rounded
-	Asked    time.Time // when it can be asked for
+	Sequence int64         // where it is on the timeline of the MPD, in durations of a segment as whole microseconds, rounded
+	Asked    time.Time     // when it can be asked for
+	Start    time.Duration // as of a Segment
 }
 
 // Next is the first segment that can be asked for only after a time, however far that is ahead; false: the period has none.
@@ -75,13 +76,25 @@ func (c *Chunks) segment(i uint64, asked time.Time) (g Growing, ok bool) {
 		return g, false
 	}
 	to, err := c.at.resolve(ref)
-	return Growing{Object{URL: to.url, Absolute: to.absolute}, c.sequence(i), asked}, err == nil
+	start := c.start + span(i*c.ticks, c.scale)
+	return Growing{Object{URL: to.url, Absolute: to.absolute}, c.Sequence(start), asked, start}, err == nil
 }
 
-// sequence is where segment i is on the timeline. Players know the duration as whole microseconds at best: where the timeline began in 1970, a
-// part of one is many segments.
-func (c *Chunks) sequence(i uint64) int64 {
-	start, lasts := uint64(c.start)+uint64(span(i*c.ticks, c.scale)), uint64(c.Duration.Round(time.Microsecond))
+// Growing are the segments that can be asked for at a time and are not complete.
+func (c *Chunks) Growing(now time.Time) (all []Growing) {
+	for after := now.Add(-c.Sooner); ; {
+		g, ok := c.Next(after)
+		if !ok || g.Asked.After(now) {
+			return all
+		}
+		all, after = append(all, g), g.Asked
+	}
+}
+
+// Sequence is where a segment is on the timeline that starts there. Players know the duration as whole microseconds at best: where the timeline
+// began in 1970, a part of one is many segments.
+func (c *Chunks) Sequence(at time.Duration) int64 {
+	start, lasts := uint64(max(at, 0)), uint64(c.Duration.Round(time.Microsecond))
 	return int64(start/lasts + start%lasts/((lasts+1)/2))
 }
 

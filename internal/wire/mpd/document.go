@@ -19,6 +19,12 @@ type document struct {
 	Location []string  `xml:"Location"`
 	BaseURL  []baseURL `xml:"BaseURL"`
 	Periods  []period  `xml:"Period"`
+
+	Latencies []latency `xml:"ServiceDescription>Latency"`
+}
+
+type latency struct {
+	Target string `xml:"target,attr"` // ms
 }
 
 type period struct {

@@ -3,6 +3,7 @@ package mpd
 import (
 	"math"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -11,9 +12,10 @@ import (
 type InPeriod struct {
 	Period, Set     int // which of the MPD, and which adaptation set of it, both from 0
 	Start, Duration time.Duration
-	Ends            bool   // the duration is known
-	From, To        int    // its Segments
-	Index           *Index // what names further ones, behind those; nil: nothing does
+	Ends            bool    // the duration is known
+	From, To        int     // its Segments
+	Index           *Index  // what names further ones, behind those; nil: nothing does
+	Chunks          *Chunks // of one that may go on, where segments can be asked for while they are made; nil: they cannot
 }
 
 // Updating is when an MPD is to be loaded again, and from where.
@@ -22,6 +24,7 @@ type Updating struct {
 	Updates bool          // a minimumUpdatePeriod is said
 	Update  time.Duration // the minimumUpdatePeriod
 	Delay   time.Duration // how far behind the clock it is to be played (suggestedPresentationDelay); 0: not said
+	Latency time.Duration // likewise by a player that takes segments while they are made (Latency of a ServiceDescription); 0: not said
 	At      *url.URL      // where it is loaded from again (Location); nil: from where it was
 }
 
@@ -33,6 +36,11 @@ func updatingOf(d *document, at *url.URL, start time.Time) (u Updating) {
 		u.Updates = false
 	}
 	u.Delay, _, _ = durationOf(d.Delay)
+	for _, one := range d.Latencies {
+		if ms, err := strconv.ParseUint(strings.TrimSpace(one.Target), 10, 32); err == nil && u.Latency == 0 {
+			u.Latency = time.Duration(ms) * time.Millisecond
+		}
+	}
 	if len(d.Location) > 0 && len(d.Location[0]) <= maxReference {
 		if to, err := url.Parse(strings.TrimSpace(d.Location[0])); err == nil {
 			u.At = at.ResolveReference(to)
@@ -41,10 +49,13 @@ func updatingOf(d *document, at *url.URL, start time.Time) (u Updating) {
 	return u
 }
 
-// inPeriod is what was added of the period behind so many segments and indexes.
-func (w *writer) inPeriod(segments, indexes int) InPeriod {
+// inPeriod is what was added of the period behind so many segments, indexes and streams of chunks.
+func (w *writer) inPeriod(segments, indexes, chunks int) InPeriod {
 	s := w.stretch
-	in := InPeriod{s.period, s.set, s.start, s.duration, s.ends, segments, len(w.out.Segments), nil}
+	in := InPeriod{s.period, s.set, s.start, s.duration, s.ends, segments, len(w.out.Segments), nil, nil}
+	if chunks < len(w.out.Chunks) {
+		in.Chunks = w.out.Chunks[chunks]
+	}
 	if indexes < len(w.out.Indexes) {
 		x := w.out.Indexes[indexes]
 		in.Index = &x

@@ -104,3 +104,40 @@ func TestTimesThatAreTooLongAreBounded(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatAPlayerOfLowLatencyNeeds(t *testing.T) {
+	const head = `<MPD type="dynamic" availabilityStartTime="2026-01-01T00:00:00Z">`
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for text, want := range map[string]time.Duration{
+		head + `<ServiceDescription><Scope/><Latency target="1590"/></ServiceDescription></MPD>`:                                                                               1590 * time.Millisecond,
+		head + `<ServiceDescription><Latency target="soon"/><Latency target="2000"/></ServiceDescription><ServiceDescription><Latency target="7"/></ServiceDescription></MPD>`: 2 * time.Second,
+		head + `<ServiceDescription><Latency target="99999999999"/></ServiceDescription></MPD>`:                                                                                0,
+	} {
+		if got := read(t, text, start).Latency; got != want {
+			t.Errorf("%s: %v, want %v", text, got, want)
+		}
+	}
+	text := head + `<Period start="PT1S"><AdaptationSet contentType="video"><SegmentTemplate media="$Number$" startNumber="5" duration="2002" timescale="1000" availabilityTimeOffset="%s"/><Representation id="v"/></AdaptationSet></Period></MPD>`
+	for _, c := range []struct {
+		sooner string
+		ms     int
+		want   string
+	}{
+		{"1.5", 1_501, ""}, {"1.5", 1_502, "5@1s"}, {"1.5", 3_001, "5@1s"}, {"1.5", 3_002, ""}, {"1.5", 3_504, "6@3.002s"}, {"2.002", 1_001, "5@1s"},
+		{"2.002", 3_003, "6@3.002s"}, {"0", 3_500, ""}, {"2.1", 3_500, ""},
+	} {
+		now := start.Add(time.Duration(c.ms) * time.Millisecond)
+		got := ""
+		r := read(t, fmt.Sprintf(text, c.sooner), now).Representations[0]
+		if in := r.Periods[0]; in.Chunks != nil {
+			for _, g := range in.Chunks.Growing(now) {
+				if got += fmt.Sprintf("%s@%v", strings.TrimPrefix(g.URL.Path, "/f/"), g.Start); g.Sequence != in.Chunks.Sequence(g.Start) {
+					t.Errorf("%+v", g)
+				}
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s, %d ms: %q, want %q", c.sooner, c.ms, got, c.want)
+		}
+	}
+}

@@ -196,9 +196,9 @@ func (r *reader) representation(rep *representation, of *set, at base, above add
 	if err == nil {
 		a := rep.over(above)
 		w := &writer{reader: r, out: out, at: at, values: values{id: rep.ID, bandwidth: rep.Bandwidth}, stretch: s}
-		segments, indexes := len(out.Segments), len(out.Indexes)
+		segments, indexes, chunks := len(out.Segments), len(out.Indexes), len(out.Chunks)
 		if err = w.write(a, strings.HasSuffix(rep.MimeType+of.MimeType, "webm")); err == nil {
-			out.Periods = append(out.Periods, w.inPeriod(segments, indexes))
+			out.Periods = append(out.Periods, w.inPeriod(segments, indexes, chunks))
 		}
 	}
 	var refused *Error
