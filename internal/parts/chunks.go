@@ -68,6 +68,10 @@ func Fed(s *Stream) bool {
 // Lasts says how long a part plays from now on, and how long what is listed at a time, µs.
 func Lasts(s *Stream, part, listed int64) { s.set.Part, s.set.Listed = part, listed }
 
+// Flows says whether the origin sends what the player waits for, as it comes. Then nothing of it is waited for from peers, and parents are told
+// so as soon as they tell it: it would come twice, and each would make the other late.
+func Flows(s *Stream, on bool) { s.player.flows = on }
+
 // Missed says that no parent has told what the origin has sent.
 func Missed(s *Stream, now int64) {
 	for stripe := range stripes {

@@ -22,6 +22,7 @@ type player struct {
 	stream *Stream
 	asked  *asked
 	short  bool  // so is the buffer
+	flows  bool  // the origin sends what the player waits for
 	idle   int64 // when the stream is, if its playlist lists nothing more
 }
 
@@ -118,15 +119,18 @@ func (y *player) look(now int64) {
 		y.isDue(now, p)
 		return
 	}
+	if y.flows && p.content != nil {
+		y.stream.enough(p)
+	}
 	if p.length == 0 {
-		if y.short || !y.awaitsAny() {
+		if y.short || y.flows || !y.awaitsAny() {
 			y.fetchWhole(now, p)
 		} else {
 			y.certificate(now, p, nil) // it says how long the part is, so what this node is the source of need not wait until it is due
 		}
 		return
 	}
-	y.fetch(now, p, func(i int) bool { return y.short || y.stream.mesh.Parent(p.stripe(i)) == (ID{}) })
+	y.fetch(now, p, func(i int) bool { return y.short || y.flows || y.stream.mesh.Parent(p.stripe(i)) == (ID{}) })
 }
 
 // unsure says whether the part need not be there yet: no playlist lists it, and no peer has told it. The packager may be late, too.

@@ -183,6 +183,7 @@ func (l *chunkLoad) await() {
 	}
 	f.within(s.streams, func(now int64) {
 		parts.Expect(f.stream, now, l.turn, l.fits(l.at), true)
+		parts.Flows(f.stream, l.sent() > 0 && l.sent() >= l.at)
 		left, fails := l.left(), s.line.fails()
 		if fails {
 			f.stream.Buffer(now, math.MaxInt64, true) // nothing is held back for what does not come
