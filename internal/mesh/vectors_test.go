@@ -15,10 +15,11 @@ const vectorFile = "../../spec/vectors/parts.json"
 
 // vectors are spec/vectors/parts.json. IDs are hex; a rank that is null is none.
 type vectors struct {
-	Stripes []stripeVector `json:"stripes"`
-	Ranks   []rankVector   `json:"ranks"`
-	Due     []dueVector    `json:"due"`
-	Cases   []meshVector   `json:"cases"`
+	Lengths json.RawMessage `json:"lengths"` // of package parts
+	Stripes []stripeVector  `json:"stripes"`
+	Ranks   []rankVector    `json:"ranks"`
+	Due     []dueVector     `json:"due"`
+	Cases   []meshVector    `json:"cases"`
 }
 
 type stripeVector struct {

@@ -49,7 +49,7 @@ func (l *link) announced(now int64, m peer.Part) {
 	s := n.streams[m.Stream]
 	left := s == nil && n.left[m.Stream] > now
 	sends := left || s != nil && (l.seed || l.sends(now, m.Stream))
-	if !sends || l.pushes[m.Push] != nil || l.knows(partID{m.Stream, m.Turn}) || len(m.Raw) > mostCertificate {
+	if !sends || l.pushes[m.Push] != nil || l.knows(partID{m.Stream, m.Turn}) {
 		l.unsolicited(len(m.Raw))
 		return
 	}

@@ -21,7 +21,8 @@ const (
 	Kept = 16
 	// Ahead is how many segments these may be ahead of the playlist.
 	Ahead = 8
-	// MaxPart is the longest part that is taken and pushed, bytes. The origin sends longer ones.
+	// MaxPart is the longest part that is taken and pushed, bytes. The origin sends longer ones. The end of a segment of chunks, of which
+	// no pieces are pushed, may be as long as a segment.
 	MaxPart = 3 << 20
 	// Backlog is how much may wait for a child, and how much of a push that was refused is no fault, bytes.
 	Backlog = 128 << 10
@@ -32,15 +33,14 @@ const (
 	// Grace is how long pieces are taken after the end of a subscription.
 	Grace = 2_000_000
 
-	seedChildren    = 2           // of a seed, in each stripe
-	mostHanded      = 2           // pushed pieces that a link has and has not sent
-	mostPushes      = 64          // of a peer that are remembered
-	mostEarly       = 16          // of them whose data may wait to be judged
-	mostOpen        = 16          // pieces of a peer that are there in part
-	mostAhead       = 4 * Backlog // bytes of it
-	mostCertificate = 8192        // bytes: no part has a longer one
-	idle            = 12          // parts without a further one in the playlist after which a stream is left
-	silence         = 4           // parts without a certificate after which a seed, or a packager, is not counted on
+	seedChildren = 2           // of a seed, in each stripe
+	mostHanded   = 2           // pushed pieces that a link has and has not sent
+	mostPushes   = 64          // of a peer that are remembered
+	mostEarly    = 16          // of them whose data may wait to be judged
+	mostOpen     = 16          // pieces of a peer that are there in part
+	mostAhead    = 4 * Backlog // bytes of it
+	idle         = 12          // parts without a further one in the playlist after which a stream is left
+	silence      = 4           // parts without a certificate after which a seed, or a packager, is not counted on
 )
 
 // Config of a node.

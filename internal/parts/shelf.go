@@ -54,6 +54,14 @@ func Turn(sequence int64, number int) (turn uint32, ok bool) {
 // turns are the turns of a segment.
 const turns = 256
 
+// longest is the longest part at a turn, bytes: at the last one of a segment it may be the end of a segment of chunks.
+func longest(turn uint32) int {
+	if turn%turns == turns-1 {
+		return segment.MaxLength
+	}
+	return MaxPart
+}
+
 // list notes the turn of a listed part, and says whether it is the latest.
 func (s *shelf) list(turn uint32) bool {
 	if len(s.listed) > 0 && s.ahead(turn) <= 0 {

@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"encoding/json"
+	"os"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/segment"
@@ -54,6 +56,32 @@ func TestNothingIsHeldOfAPartThatIsTooLong(t *testing.T) {
 		}
 		if r.Origin(1, turn, 0, data); fetches != 1 || r.Bytes(turn, 0) != nil {
 			t.Errorf("a part of %d bytes: the origin is asked %d times for all of it; held: %v", length, fetches, r.Bytes(turn, 0) != nil)
+		}
+	}
+}
+
+// TestVectorsOfLengths: the end of a segment of chunks may be longer than what is pushed.
+func TestVectorsOfLengths(t *testing.T) {
+	var v struct {
+		Lengths []struct {
+			Turn   uint32 `json:"turn"`
+			Length int    `json:"length"`
+			Taken  bool   `json:"taken"`
+		} `json:"lengths"`
+	}
+	b, err := os.ReadFile("../../spec/vectors/parts.json")
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil || len(v.Lengths) == 0 {
+		t.Fatal("no vectors", err)
+	}
+	for _, c := range v.Lengths {
+		r := newRig()
+		r.Listed(1, c.Turn-1, segment.ID{1}, 0)
+		r.Certify(2, c.Turn, Content{Segment: segment.ID{2}, Length: c.Length, Digests: make([][32]byte, segment.Pieces(int64(c.Length)))})
+		if taken := r.Length(c.Turn) == c.Length; taken != c.Taken {
+			t.Errorf("%d bytes at turn %d: taken %v", c.Length, c.Turn, taken)
 		}
 	}
 }

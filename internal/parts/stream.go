@@ -113,7 +113,7 @@ func (s *Stream) Listed(now int64, turn uint32, id segment.ID, length int) {
 		s.contradicted(p)
 		p = s.shelf.part(turn)
 	}
-	if p.named = id; p.length == 0 && length > 0 && length <= MaxPart { // of a longer one nothing is held, whatever the playlist says
+	if p.named = id; p.length == 0 && length > 0 && length <= longest(turn) { // of a longer one nothing is held, whatever the playlist says
 		p.size(length)
 	}
 	claims(s, turn, passes)
@@ -147,7 +147,7 @@ func (s *Stream) Certify(now int64, turn uint32, c Content) {
 
 // certify takes a verified certificate, and says whether it is that of the part at its turn.
 func (s *Stream) certify(now int64, turn uint32, c *Content) bool {
-	if !s.shelf.near(turn) || c.Length > MaxPart || len(c.Digests) != segment.Pieces(int64(c.Length)) {
+	if !s.shelf.near(turn) || c.Length > longest(turn) || len(c.Digests) != segment.Pieces(int64(c.Length)) {
 		return false
 	}
 	p := s.shelf.part(turn)

@@ -11,6 +11,8 @@ const (
 	chunksOfSegment = 4
 	// endTurn is the number, among those of its chunks, under which a segment is told once it is complete.
 	endTurn = 255
+	// longRest is how many segments are not read after one that was too long: viewers would have most of each twice.
+	longRest = 32
 )
 
 // chunks is a stream of chunks that is followed (spec/parts.md, "Chunks"): each segment is read from when it can be asked for.
@@ -20,6 +22,7 @@ type chunks struct {
 	sequence int64     // of the last segment that has had its turn
 	any      bool      // one has
 	last     *growing  // that was begun; nil: none was
+	skipped  int       // segments that are still not read
 }
 
 // follow follows the stream until no viewer does. It begins with the first segment that can be asked for from now on: of the one before, the
@@ -77,6 +80,18 @@ func (c *chunks) next() (playlist.Growing, bool) {
 	return chunked.Next(c.after)
 }
 
+// skips says whether a segment is not read because one before was too long.
+func (c *chunks) skips() bool {
+	if c.last != nil && c.last.long.Swap(false) {
+		c.skipped = longRest
+	}
+	if c.skipped == 0 {
+		return false
+	}
+	c.skipped--
+	return true
+}
+
 // begin reads a segment, if it may be certified and is paid for.
 func (c *chunks) begin(next playlist.Growing) {
 	s, outcome := c.sharing, partIdle
@@ -84,7 +99,7 @@ func (c *chunks) begin(next playlist.Growing) {
 	if payer != nil {
 		c.want(payer.from) // the MPD is read again as long as it is wanted
 	}
-	if !c.idle() {
+	if !c.idle() && !c.skips() {
 		if payer != nil {
 			g := newGrowing(c, next, payer)
 			if !s.all.tasks.begin(g.read) {

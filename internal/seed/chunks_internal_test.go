@@ -52,7 +52,7 @@ func (o *mill) Flow(ctx context.Context, f Fetch, take func([]byte) error) (*Fet
 	o.asked = append(o.asked, fmt.Sprintf("%d at %.1f", s, o.clock().Seconds()))
 	has := o.has
 	o.mu.Unlock()
-	err := has(ctx, s, func(b []byte) error { length += len(b); return take(b) })
+	err := has(ctx, s, bounded(f, &length, take))
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cluster"
-	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
@@ -52,7 +51,7 @@ func newChunkOrigin(t *testing.T, begun time.Time) *chunkOrigin {
 	o.some = sync.NewCond(&o.mu)
 	o.mpd = `<MPD type="dynamic" availabilityStartTime="` + begun.UTC().Format(time.RFC3339Nano) + `"><Period start="PT0S"><AdaptationSet mimeType="video/mp4">
 		<SegmentTemplate duration="12" availabilityTimeOffset="12" media="$RepresentationID$/$Number$.m4s"/>
-		<Representation id="low" bandwidth="8000000"/><Representation id="high" bandwidth="9000000"/></AdaptationSet></Period></MPD>`
+		<Representation id="low" bandwidth="5000000"/><Representation id="high" bandwidth="5500000"/></AdaptationSet></Period></MPD>`
 	o.Server = httptest.NewServer(http.HandlerFunc(o.serve))
 	return o
 }
@@ -352,7 +351,7 @@ func TestOfASegmentThatFailsNothingMoreIsTold(t *testing.T) {
 		"media alone": {func(w *chunkWorld, name segment.Name) { w.adds(name, []byte("\x00\x00\x00\x08mdat")); w.ends(name) }, nil},
 		"it is too long": {func(w *chunkWorld, name segment.Name) {
 			w.adds(name, chunkOf(9))
-			w.adds(name, chunkOf(parts.MaxPart))
+			w.adds(name, chunkOf(segment.MaxLength))
 			w.ends(name)
 		}, []string{"8.1"}},
 		"it is purged": {func(w *chunkWorld, name segment.Name) {
@@ -377,7 +376,7 @@ func TestOfASegmentThatFailsNothingMoreIsTold(t *testing.T) {
 			if got, want := w.turns(), append([]string{"8.0"}, c.told...); !slices.Equal(got, want) {
 				t.Fatalf("told %v, want %v", got, want)
 			}
-			if name == "the site is off" || name == "the key is revoked" {
+			if name == "the site is off" || name == "the key is revoked" || name == "it is too long" {
 				return
 			}
 			w.forward()

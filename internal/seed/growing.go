@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/parts"
@@ -18,6 +19,7 @@ var (
 	errLeft   = errors.New("the stream was left")
 	errPart   = errors.New("the origin answers with what there is of the segment, and does not wait for the rest")
 	errBroken = errors.New("the origin's answer ends in the middle of a chunk, or has none")
+	errFull   = errors.New("the site's segments that are being made have no more room in memory")
 )
 
 // growing is a segment that is read while the origin makes it. All but done and cancel is used by read alone.
@@ -27,6 +29,7 @@ type growing struct {
 	q      question
 	before *growing      // whose end is told before anything of this one; nil: it has been
 	done   chan struct{} // closed when nothing more of it is told
+	long   atomic.Bool   // it was too long
 	reads  context.Context
 	cancel context.CancelFunc
 
@@ -51,13 +54,16 @@ func (g *growing) read() {
 	if err == nil {
 		whole, err = g.end(got)
 	}
-	g.data, g.before = nil, nil
 	close(g.done)
 	if whole != nil {
 		g.keep(whole)
 	}
+	g.sharing.title.site.growing.Add(-int64(len(g.data)))
+	g.data, g.before = nil, nil
 	s, outcome := g.sharing, partFailed
 	var unpaid *unpaidError
+	var failed *FetchError
+	g.long.Store(errors.As(err, &failed) && failed.Outcome == OutcomeTooLarge)
 	switch {
 	case err == nil || g.ctx.Err() != nil: // it was certified, or the stream was left
 		return
@@ -95,7 +101,7 @@ func (g *growing) flow() (got *Fetched, err error) {
 	next := g.Asked.Add(g.Duration)
 	for pause := freshPause; g.pays(); pause = min(2*pause, freshLast) {
 		g.q = g.asks(g.q.payer, g.Name)
-		got, err = s.title.site.flow(g.reads, Fetch{Path: g.Path, MaxBytes: parts.MaxPart, Shared: true}, g.take)
+		got, err = s.title.site.flow(g.reads, Fetch{Path: g.Path, MaxBytes: segment.MaxLength, Shared: true}, g.take)
 		var failed *FetchError
 		if !errors.As(err, &failed) || failed.Outcome != OutcomeNotFound || !s.all.now().Add(pause).Before(next) || !sleep.For(g.reads, pause) {
 			return got, err
@@ -126,6 +132,9 @@ func (g *growing) take(b []byte) error {
 	came := s.all.now()
 	s.all.supply.budgets.charge(g.q.payer.conn.payer(), len(b))
 	s.title.costs(len(b))
+	if !s.title.site.grows(len(b)) {
+		return errFull
+	}
 	g.data = append(g.data, b...)
 	ends, broken := g.cut.Add(b)
 	for _, end := range ends {
@@ -141,12 +150,13 @@ func (g *growing) take(b []byte) error {
 }
 
 // chunk certifies and tells the chunk that ends at a byte. A segment has so many chunks at most as there are turns for; of a further one
-// nothing is told.
+// nothing is told, nor from one that is too long on.
 func (g *growing) chunk(end int64) error {
 	s, n := g.sharing, g.n
 	e := playlist.Entry{Path: g.Path, Ranged: true, First: g.from, Last: end - 1}
 	g.from, g.n = end, n+1
-	if n >= endTurn {
+	if n >= endTurn || end-e.First > parts.MaxPart {
+		g.n = endTurn
 		return nil
 	}
 	if e.Name = segment.RangeName(g.Name.Key(), e.First, e.Last); e.Name == "" {

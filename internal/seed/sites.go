@@ -7,6 +7,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/site"
 )
 
@@ -18,6 +19,8 @@ const (
 	maxReading = 8
 	// maxSlow is how many of these places what timed out when it was last loaded may have: it has its place until it times out again.
 	maxSlow = maxReading / 2
+	// maxGrowing is how much of segments that are being made is in memory, bytes.
+	maxGrowing = 2 * maxFollowed * parts.MaxPart
 )
 
 // siteState is a site with its budget and the bound on its origin's load.
@@ -30,6 +33,7 @@ type siteState struct {
 	reading  chan struct{}
 	slow     chan struct{}
 	followed *streamPlaces
+	growing  atomic.Int64 // bytes of segments that are being made
 	sink     metric.Sink
 	// packagers are the keys of the site's packagers; nil: it has none, and its playlists have no lists.
 	packagers atomic.Pointer[certificate.KeySet]
@@ -75,6 +79,15 @@ func (st *siteState) keep(ctx context.Context, f Fetch) (*Fetched, error) {
 	}
 	st.asked(ctx, err)
 	return got, err
+}
+
+// grows makes room for more of the segments that are being made; false: there is none.
+func (st *siteState) grows(n int) bool {
+	if st.growing.Add(int64(n)) <= maxGrowing {
+		return true
+	}
+	st.growing.Add(-int64(n))
+	return false
 }
 
 // flow is keep for what is taken as it comes.

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/segment"
 )
 
 const (
@@ -124,7 +126,8 @@ func (w *writer) chunks(a *addressing, t template, scale uint64) {
 		Duration: span(*a.Duration, scale), Sooner: sooner.by, Begins: begins, at: w.at, media: t, values: w.values, start: s.start,
 		ticks: *a.Duration, scale: scale, count: math.MaxUint64,
 	}
-	if c.Sooner <= 0 || c.Sooner > c.Duration || c.Duration < MinChunked {
+	tooLong := float64(w.values.bandwidth)/8*c.Duration.Seconds() > segment.MaxLength
+	if c.Sooner <= 0 || c.Sooner > c.Duration || c.Duration < MinChunked || tooLong {
 		return
 	}
 	c.values.number, c.values.time = valueOf(a.StartNumber, 1), valueOf(a.Offset, 0)

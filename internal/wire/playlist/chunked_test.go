@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +19,11 @@ func chunkedMPD(base, periods string) []byte {
 func periodOf(attributes, template string) string {
 	return `<Period ` + attributes + `><AdaptationSet mimeType="video/mp4"><SegmentTemplate media="$RepresentationID$/$Number%05d$-$Time$.m4s" ` + template +
 		`/><Representation id="low" bandwidth="1"/></AdaptationSet></Period>`
+}
+
+// rated is a period whose representation has so many bits a second.
+func rated(bandwidth int, period string) string {
+	return strings.Replace(period, `bandwidth="1"`, fmt.Sprintf(`bandwidth="%d"`, bandwidth), 1)
 }
 
 func at(seconds float64) time.Time { return time.Unix(0, int64(seconds*1e9)) }
@@ -53,7 +59,9 @@ func TestASegmentCanBeAskedForBeforeItIsComplete(t *testing.T) {
 		"complete all the time":           {"", periodOf(``, two+`availabilityTimeOffset="INF"`), 100, ""},
 		"sooner than it begins":           {"", periodOf(``, two+`availabilityTimeOffset="2.001"`), 100, ""},
 		"segments that are short":         {"", periodOf(``, `timescale="1000" duration="499" availabilityTimeOffset=".4"`), 100, ""},
-		"segments without end":            {"", periodOf(``, `timescale="1" duration="18446744073709551615" availabilityTimeOffset=".4"`), 100, "/a/low/00001-0.m4s 0 9223372036.45477"},
+		"segments of 8 MiB":               {"", rated(33_554_432, periodOf(``, two+`availabilityTimeOffset="1.5"`)), 100, "/a/low/00051-100000.m4s 50 100.5"},
+		"segments of a bit more":          {"", rated(33_554_433, periodOf(``, two+`availabilityTimeOffset="1.5"`)), 100, ""},
+		"segments without end":            {"", rated(0, periodOf(``, `timescale="1" duration="18446744073709551615" availabilityTimeOffset=".4"`)), 100, "/a/low/00001-0.m4s 0 9223372036.45477"},
 		"numbers without end":             {"", periodOf(``, two+`availabilityTimeOffset="1.5" startNumber="18446744073709551600"`), 100, ""},
 		"segments of their own durations": {"", periodOf(``, `availabilityTimeOffset="1.5" timescale="1000"><SegmentTimeline><S t="0" d="2000" r="-1"/></SegmentTimeline></SegmentTemplate><SegmentTemplate`), 100, ""},
 	} {

@@ -17,8 +17,6 @@ import type { Stream } from './stream.ts';
 /** Pushes of a peer whose data may wait to be judged, and how much of it, bytes. */
 const mostEarly = 16;
 const mostAhead = 4 * backlog;
-/** No part has a longer certificate, bytes. */
-const mostCertificate = 8192;
 /** Pieces of a peer that are there in part. */
 const mostOpen = 16;
 
@@ -35,7 +33,7 @@ export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & {
   const s = n.streams.get(stream);
   const left = !s && n.left.get(stream)! > now;
   const sends = left || (s && (l.seed || l.sends(now, stream)));
-  if (l.pushes.has(push) || knows(l, stream, turn) || !sends || raw.length > mostCertificate) {
+  if (l.pushes.has(push) || knows(l, stream, turn) || !sends) {
     unsolicited(n, l, raw.length);
     return;
   }

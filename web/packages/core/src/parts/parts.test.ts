@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type PartsMessage, pushedId } from '../protocol/parts.ts';
@@ -149,4 +150,19 @@ test('of a part that is too long nothing is held: a playlist may name a range of
   s.listed(0, 21, id(121), maxPart + 1);
   s.listed(0, 22, id(122), 64 << 20);
   expect([20, 21, 22].map((turn) => s.shelf.part(turn).pieces.length)).toEqual([192, 0, 0]);
+});
+
+test('the end of a segment of chunks may be longer than what is pushed', () => {
+  const file = new URL('../../../../../spec/vectors/parts.json', import.meta.url);
+  const { lengths } = JSON.parse(readFileSync(file, 'utf8')) as {
+    lengths: { turn: number; length: number; taken: boolean }[];
+  };
+  expect(lengths.length).toBeGreaterThan(0);
+  for (const { turn, length, taken } of lengths) {
+    const s = new Node(id(1)).follow(0, stream, { slots: 8, part: 500_000 });
+    s.listed(0, turn - 1, id(120), 0);
+    const digests = new Uint8Array(32 * Math.ceil(length / 16_384));
+    const ok = s.certified(0, turn, { segment: id(121), length, digests, raw: new Uint8Array(1), alg: 1 });
+    expect([turn, length, ok]).toEqual([turn, length, taken]);
+  }
 });

@@ -1,7 +1,7 @@
 /** The parts of a stream that are here. Times are µs. */
 
 import { sameBytes } from '../certificate/certificate.ts';
-import { pieceCount } from '../segment/segment.ts';
+import { maxLength, pieceCount } from '../segment/segment.ts';
 
 /** How many parts of a stream are held that its playlist lists, the latest, and how many besides that it does not list yet. */
 export const kept = 16;
@@ -11,6 +11,8 @@ export const ahead = 8;
 export const turns = 256;
 /** The longest part that is taken and pushed, bytes. The origin sends longer ones. */
 export const maxPart = 3 << 20;
+/** The same at a turn: the last one of a segment may be the end of a segment of chunks, of which no pieces are pushed. */
+export const longest = (turn: number): number => (turn % turns < turns - 1 ? maxPart : maxLength);
 /** How much may wait for a child, and how much of a push that was refused is no fault, bytes. */
 export const backlog = 128 << 10;
 /** How many streams a peer may follow. */

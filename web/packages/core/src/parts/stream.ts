@@ -10,7 +10,7 @@ import { keyOf } from './link.ts';
 import { late, seeded, vouches } from './packager.ts';
 import { came, hold, look } from './player.ts';
 import { heads, push } from './push.ts';
-import { type Content, maxPart, misfits, type Part, Shelf, sameContent, size } from './shelf.ts';
+import { type Content, longest, misfits, type Part, Shelf, sameContent, size } from './shelf.ts';
 import { all, type Owner, type Packager, type Settings, type State, stripeIn, type Wanted } from './state.ts';
 
 /** Turns, two segments: where the playlist goes on by so much at once, parts of it may never be seen. */
@@ -91,7 +91,7 @@ export class Stream implements State {
     }
     p.named = id;
     // Of a longer one nothing is held, whatever the playlist says.
-    if (p.length === 0 && length <= maxPart) size(p, length);
+    if (p.length === 0 && length <= longest(turn)) size(p, length);
     claims(this, turn, passes);
     look(this, now);
   }
@@ -132,7 +132,8 @@ export class Stream implements State {
 
   /** Takes a verified certificate, and says whether it is that of the part at its turn. */
   certified(now: number, turn: number, c: Content): boolean {
-    if (!this.shelf.near(turn) || c.length > maxPart || c.digests.length !== 32 * pieceCount(c.length)) return false;
+    if (!this.shelf.near(turn) || c.length > longest(turn) || c.digests.length !== 32 * pieceCount(c.length))
+      return false;
     const p = this.shelf.part(turn);
     const known = p.content;
     if (known && !sameContent(known, c)) return false;

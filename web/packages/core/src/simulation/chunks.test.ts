@@ -9,6 +9,7 @@ import {
   type Joining,
   newNetwork,
   pollute,
+  quick,
   seedId,
   share,
   wasted,
@@ -78,6 +79,20 @@ describe('twelve pages of low-latency DASH', () => {
     fine(viewers);
     expect(share(viewers, 8).origin).toBeLessThan(0.05);
     expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
+  });
+
+  // 8 Mbit/s: the origin is quicker than the certificate of the last chunk.
+  it('share long segments, and learn how many chunks one has', async () => {
+    const { viewers, viewer, run } = setUp(8, 4_000_000, 4_000);
+    for (let i = 0; i < 4; i++) {
+      viewer({ line: quick });
+      await run(736);
+    }
+    await run(24_000);
+    fine(viewers);
+    expect(share(viewers, 4).origin).toBeLessThan(0.05);
+    expect(lateness(viewers, 40)).toBeLessThan(600);
+    expect(wasted(viewers)).toBeLessThan(0.1);
   });
 
   it.each([1_920, 2_002])('share them where a timeline began in 1970, and a segment plays %i ms', async (segmentMs) => {

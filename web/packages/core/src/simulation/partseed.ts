@@ -4,6 +4,7 @@ import { Mesh, stripeOf } from '../mesh/mesh.ts';
 import type { PeerLink } from '../ports.ts';
 import { decodeParts, encodeParts, flagParts, type PartsMessage, pushedId, stripes } from '../protocol/parts.ts';
 import { pieceSize } from '../protocol/peer.ts';
+import { maxLength } from '../segment/segment.ts';
 import { createPeer, type PeerHost } from '../transfer/peer.ts';
 import type { Peer } from '../transfer/ports.ts';
 import { swarmId } from './actors.ts';
@@ -22,6 +23,8 @@ export class PartSeed {
   sent = 0;
   /** Certificates are forged from now on. */
   forges = false;
+  /** Of a segment of chunks it reads so much, bytes. */
+  reads = maxLength;
   private readonly peers = new Map<string, Peer>();
   private readonly streams = new Map<string, { broadcast: Broadcast; mesh: Mesh; followers: Set<string> }>();
   private readonly held = new Set<string>();
@@ -159,6 +162,7 @@ export class PartSeed {
   private publish(publication: Publication): void {
     const { stream, name, sequence, index, data } = publication;
     const { mesh, broadcast } = this.streams.get(stream)!;
+    if (+(/#\d+-(\d+)$/.exec(name)?.[1] ?? 0) >= this.reads) return;
     this.certify(publication);
     const pieces = Math.ceil(data.length / pieceSize);
     for (let i = 0; i < pieces; i++)
@@ -168,6 +172,6 @@ export class PartSeed {
         this.peers.get(to)?.uploads.push(pushedId(this.push, i), idOf(name), piece, nothing);
       }
     const whole = broadcast.endsWith(publication);
-    if (whole) this.certify({ ...publication, ...whole, index: 255 });
+    if (whole && whole.data.length <= this.reads) this.certify({ ...publication, ...whole, index: 255 });
   }
 }

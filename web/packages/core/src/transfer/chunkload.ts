@@ -1,12 +1,12 @@
 /** The player's requests for segments that may still be made (spec/parts.md, "Chunks"): chunk by chunk from peers, else all from the origin. */
 
 import { joinBytes, representationUrl, sameBytes } from '../certificate/index.ts';
-import { type Content, maxPart, type Part, turnOf, turns } from '../parts/shelf.ts';
+import { type Content, type Part, turnOf, turns } from '../parts/shelf.ts';
 import { all } from '../parts/state.ts';
 import type { Stream } from '../parts/stream.ts';
 import type { Loading } from '../playback.ts';
 import type { Growing, OriginResult, SegmentRequest, SegmentResult, Source } from '../ports.ts';
-import { piecesOf } from '../segment/segment.ts';
+import { maxLength, piecesOf } from '../segment/segment.ts';
 import { plainUrl } from './lists.ts';
 import {
   before,
@@ -65,6 +65,17 @@ interface ChunkLoad extends Waiting {
 export interface ChunkLoads {
   load(request: SegmentRequest, instead: () => Loading): Loading;
 }
+
+/** Bytes behind others, in the same memory where that has room. */
+const append = ({ buffer, length }: Uint8Array, bytes: Uint8Array): Uint8Array => {
+  const end = length + bytes.length;
+  const to =
+    end > buffer.byteLength
+      ? joinBytes(new Uint8Array(buffer, 0, length), bytes, new Uint8Array(end))
+      : new Uint8Array(buffer);
+  to.set(bytes, length);
+  return to.subarray(0, end);
+};
 
 export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoads => {
   const { clock, crypto, line, stats, segments, settled } = shared;
@@ -182,8 +193,8 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     l.before = { ...l.bytes };
     let loaded = 0;
     l.growing.heard = (bytes) => {
-      if (l.over || l.sent.length > maxPart) return;
-      l.sent = joinBytes(l.sent, bytes);
+      if (l.over || l.sent.length > maxLength) return;
+      l.sent = append(l.sent, bytes);
       const { length } = l.sent;
       l.has = Math.max(l.has, length);
       advance(l);
@@ -226,8 +237,9 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       stats.played(l.used);
       count(l, sourceOf(bytes));
     }
-    if (l.n && (!got || l.at === got.data.byteLength)) {
-      f.chunks = l.n;
+    if (l.n && (!got || l.at <= got.data.byteLength)) {
+      // The origin may have sent the last ones before they were told.
+      f.chunks = got ? Math.round((l.n * got.data.byteLength) / l.at) : l.n;
       Object.assign(f.stream.set, { part: toUs(partMs(l)), idle: toUs(chunkMs(l)) });
     }
     const data = got ? got.data : (joinBytes(...l.chunks!).buffer as ArrayBuffer);
