@@ -1,6 +1,7 @@
 /** A seed of low-latency streams: it fetches each part when it is published, signs it, and pushes it. */
 
 import { Mesh, stripeOf } from '../mesh/mesh.ts';
+import { maxPart } from '../parts/shelf.ts';
 import type { PeerLink } from '../ports.ts';
 import { decodeParts, encodeParts, flagParts, type PartsMessage, pushedId, stripes } from '../protocol/parts.ts';
 import { pieceSize } from '../protocol/peer.ts';
@@ -162,7 +163,7 @@ export class PartSeed {
   private publish(publication: Publication): void {
     const { stream, name, sequence, index, data } = publication;
     const { mesh, broadcast } = this.streams.get(stream)!;
-    if (+(/#\d+-(\d+)$/.exec(name)?.[1] ?? 0) >= this.reads) return;
+    if (data.length > maxPart || +(/#\d+-(\d+)$/.exec(name)?.[1] ?? 0) >= this.reads) return;
     this.certify(publication);
     const pieces = Math.ceil(data.length / pieceSize);
     for (let i = 0; i < pieces; i++)
