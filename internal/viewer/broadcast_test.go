@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -182,7 +183,7 @@ type aired struct {
 }
 
 func (c crowd) play(t testing.TB) (*scene, aired) {
-	per := c.segment.Seconds() / 2 / max(1, c.thin)
+	per := c.segment.Seconds() / 2 / cmp.Or(c.thin, 1)
 	sizes := []int{int(121_431 * per), int(253_067 * per), int(469_340 * per)}
 	s := newScene(t, func(w *world) *film {
 		if c.audio > 0 {

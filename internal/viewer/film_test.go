@@ -38,7 +38,7 @@ func newFilm(w *world, n int, duration time.Duration, sizes ...int) *film {
 
 // noise is what films are cut from.
 var noise = sync.OnceValue(func() []byte {
-	b := make([]byte, 4<<20)
+	b := make([]byte, 16<<20)
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
 	return b
 })

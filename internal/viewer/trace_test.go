@@ -22,6 +22,7 @@ type audience struct {
 	lines        []homes                 // nil: homeLines
 	short        bool                    // segments of two seconds
 	ladder       bool                    // twenty renditions, each an eighth larger than the one before
+	heavy        int                     // so many times as many bytes; 0: once
 	each         func(s *scene, n *node) // what becomes of a viewer's line
 	trouble      func(s *scene, film time.Duration)
 }
@@ -145,10 +146,11 @@ func (a audience) newFilm(w *world) *film {
 		}
 		return newVaried(w, int(a.film/(4*time.Second)), 4*time.Second, shape, sizes...)
 	}
+	heavy := max(1, a.heavy)
 	if a.short {
-		return newVaried(w, int(a.film/(2*time.Second)), 2*time.Second, shape, 121_431, 253_067, 469_340)
+		return newVaried(w, int(a.film/(2*time.Second)), 2*time.Second, shape, 121_431*heavy, 253_067*heavy, 469_340*heavy)
 	}
-	return newVaried(w, int(a.film/(4*time.Second)), 4*time.Second, shape, 242_862, 506_135, 938_681)
+	return newVaried(w, int(a.film/(4*time.Second)), 4*time.Second, shape, 242_862*heavy, 506_135*heavy, 938_681*heavy)
 }
 
 // watchUplinks collects how long a packet would wait for the uplinks of a rate, ten times a second, where they send.
