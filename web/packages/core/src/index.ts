@@ -15,7 +15,7 @@ import { SiteRules } from './segment/index.ts';
 
 export type { Leeway, LeewayOptions, LeewayStats } from './client.ts';
 export type { LeewayEvents, LeewayState, Notice, NoticeCode } from './events.ts';
-export { deadlineMs, type ObserverOptions, observePlayback, type PlaybackObserver } from './media.ts';
+export { deadlineMs, notStored, type ObserverOptions, observePlayback, type PlaybackObserver } from './media.ts';
 export type { Loading, Observation, Playback, TitleSnapshot } from './playback.ts';
 export type {
   ByteRange,

@@ -168,6 +168,9 @@ export function deadlineMs(media: HTMLMediaElement | null, startSeconds: number)
   return Math.max(0, ((startSeconds - media.currentTime) * 1000) / rate);
 }
 
+/** Whether a `Cache-Control` header says that the response is not to be stored: then it is played, and neither kept nor passed on. */
+export const notStored = (header: unknown): boolean => /(^|,)\s*no-store\s*(,|=|$)/i.test(`${header}`);
+
 function fresh(): Observation {
   return { stalls: 0, stall_ms: 0, played_ms: 0, played_bits: 0, switches: 0 };
 }

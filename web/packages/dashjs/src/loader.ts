@@ -4,6 +4,7 @@ import {
   type Clock,
   deadlineMs,
   type Growing,
+  notStored,
   type OriginResult,
   type Playback,
   type SegmentRequest,
@@ -154,7 +155,7 @@ function fetchOrigin(
           data = whole.buffer;
         }
         const transferMs = took || timing.ms(data.byteLength);
-        const unshared = /(^|,)\s*no-store\s*(,|=|$)/i.test(response.headers?.['cache-control'] as string);
+        const unshared = notStored(response.headers?.['cache-control']);
         resolve({ url: request.url, ...response, data, transferMs, unshared });
       },
       onabort: undefined,

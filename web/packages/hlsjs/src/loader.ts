@@ -6,6 +6,7 @@
 import {
   type Clock,
   deadlineMs,
+  notStored,
   type OriginResult,
   type Playback,
   type SegmentRequest,
@@ -84,7 +85,7 @@ function fetchOrigin(
             status: code,
             url,
             transferMs: transferMs(stats),
-            unshared: notStored(details),
+            unshared: notShared(details),
             details,
           });
         },
@@ -106,11 +107,10 @@ function transferMs({ loading: { first, end } }: LoaderStats): number | undefine
 }
 
 /** Whether a response says that it is not to be stored. Scripts may read this header of any origin's response. */
-function notStored(details: unknown): boolean {
+function notShared(details: unknown): boolean {
   const response = details as Partial<XMLHttpRequest & Response> | null | undefined;
   try {
-    const header = response?.headers?.get('cache-control') ?? response?.getResponseHeader?.('cache-control');
-    return /(^|,)\s*no-store\s*(,|=|$)/i.test(header ?? '');
+    return notStored(response?.headers?.get('cache-control') ?? response?.getResponseHeader?.('cache-control'));
   } catch {
     return false; // a loader of the page's own hands out what it likes
   }

@@ -5,7 +5,7 @@
  */
 
 import type { Leeway } from '@leeway/core';
-import { deadlineMs, observePlayback } from '../../core/src/media.ts';
+import { deadlineMs, notStored, observePlayback } from '../../core/src/media.ts';
 import type { CreateEngine } from '../../core/src/title/options.ts';
 import type parts from '../parts.json';
 import { fetchFrom, own, type PartScript as Script } from './script.ts';
@@ -26,7 +26,7 @@ export interface PartScript<T> extends Script<T> {
   media: (typeof more)['media'];
 }
 
-const more = { media: { deadlineMs, observePlayback } };
+const more = { media: { deadlineMs, notStored, observePlayback } };
 
 /** Loads a part: from beside this script, else from the tracker. */
 export async function loadPart<T>(tracker: string, part: Part): Promise<T> {

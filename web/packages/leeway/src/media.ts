@@ -2,4 +2,4 @@
 
 import type { PartScript } from './load.ts';
 
-export const { deadlineMs, observePlayback } = (document.currentScript as PartScript<unknown>).media;
+export const { deadlineMs, notStored, observePlayback } = (document.currentScript as PartScript<unknown>).media;

@@ -7,6 +7,7 @@ import {
   type Clock,
   deadlineMs,
   type Growing,
+  notStored,
   type OriginResult,
   type Playback,
   type SegmentRequest,
@@ -136,7 +137,7 @@ function createOrigin(
       status: response.status ?? 200,
       url: response.uri,
       transferMs: clock.now() - firstAt,
-      unshared: /(^|,)\s*no-store\s*(,|=|$)/i.test(response.headers['cache-control'] ?? ''),
+      unshared: notStored(response.headers['cache-control']),
     };
   };
   return { fetch, last };

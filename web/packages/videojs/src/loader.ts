@@ -4,7 +4,7 @@
  * page's hooks, and after it.
  */
 
-import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
+import { type Clock, deadlineMs, notStored, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
 import { createTiming } from '@leeway/core/timing';
 import { type Place, partsOf, refOf, upcomingOf } from './position.ts';
 import { createRequest } from './request.ts';
@@ -89,7 +89,7 @@ function createOrigin(send: Xhr, clock: Clock, options: XhrOptions) {
           status: statusCode,
           url: request.responseURL || options.uri,
           transferMs: timing.ms(data.byteLength),
-          unshared: /(^|,)\s*no-store\s*(,|=|$)/i.test(received['cache-control'] ?? ''),
+          unshared: notStored(received['cache-control']),
         });
       });
       request.addEventListener('progress', ({ loaded, total }) => {
