@@ -24,7 +24,6 @@ const attached = new WeakMap<PlayerLike, () => void>();
 const asks = new WeakMap<ShakaRequest, Asked>();
 /** How many attached players need the plug-in of their Shaka. */
 const users = new WeakMap<ShakaLike, number>();
-const schemes = ['http', 'https'];
 
 /**
  * Has the plug-in in place of Shaka's own while a player needs it. A page's own plug-in has a higher priority by default, and stays; one of
@@ -33,16 +32,12 @@ const schemes = ['http', 'https'];
 function use(shaka: ShakaLike, leeway: Leeway, change: 1 | -1): void {
   const count = (users.get(shaka) ?? 0) + change;
   users.set(shaka, count);
+  // The first one, or none any more.
+  if (count && count !== change) return;
   const { NetworkingEngine } = shaka.net;
-  const { PREFERRED } = NetworkingEngine.PluginPriority;
-  for (const scheme of schemes) {
-    if (change > 0 && count === 1) {
-      const plugin = createPlugin(shaka, leeway.clock, (request) => asks.get(request));
-      NetworkingEngine.registerScheme(scheme, plugin, PREFERRED, false);
-    } else if (count === 0) {
-      NetworkingEngine.registerScheme(scheme, ownPlugin(shaka), PREFERRED, true);
-    }
-  }
+  const plugin = count ? createPlugin(shaka, leeway.clock, (request) => asks.get(request)) : ownPlugin(shaka);
+  for (const scheme of ['http', 'https'])
+    NetworkingEngine.registerScheme(scheme, plugin, NetworkingEngine.PluginPriority.PREFERRED, !count);
 }
 
 /**

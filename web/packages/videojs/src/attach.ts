@@ -26,7 +26,13 @@ let asking: Asked | undefined;
 
 /** Has our function there while a player needs it. Returns what lets go of it. */
 function use(videojs: VideojsLike, leeway: Leeway): () => void {
-  const used = users.get(videojs) ?? { count: 0, undo: replace(videojs, leeway) };
+  const take = () => {
+    const asked = asking;
+    asking = undefined;
+    return asked;
+  };
+  const ours = (before: VhsXhr) => createXhr(videojs, before, leeway.clock, take);
+  const used = users.get(videojs) ?? { count: 0, undo: replace(videojs.Vhs, ours) };
   users.set(videojs, used);
   used.count++;
   return () => {
@@ -36,39 +42,33 @@ function use(videojs: VideojsLike, leeway: Leeway): () => void {
   };
 }
 
-function replace(videojs: VideojsLike, leeway: Leeway): () => void {
-  const { Vhs } = videojs;
-  const before = Vhs.xhr;
-  const ours = createXhr(videojs, before, leeway.clock, () => {
-    const asked = asking;
-    asking = undefined;
-    return asked;
-  });
-  Vhs.xhr = ours;
+/** Has a function of ours in the place of the one that is there. Returns what undoes it. */
+function replace(owner: { xhr: VhsXhr }, make: (before: VhsXhr) => VhsXhr): () => void {
+  const before = owner.xhr;
+  const ours = make(before);
+  owner.xhr = ours;
   return () => {
     // Another script may have wrapped ours since; then it stays, and lets everything pass.
-    if (Vhs.xhr === ours) Vhs.xhr = before;
+    if (owner.xhr === ours) owner.xhr = before;
   };
 }
 
 /** Has VHS's own function of a source say what it asks for. Returns what undoes it. */
-function wrap(vhs: VhsHandler, about: (options: Parameters<VhsXhr>[0]) => Asked | undefined): () => void {
-  const { xhr } = vhs;
-  const ours = new Proxy(xhr, {
-    apply(target, _this, [options, callback]) {
-      asking = about(options);
-      try {
-        return target(options, callback);
-      } finally {
-        asking = undefined;
-      }
-    },
-  });
-  vhs.xhr = ours;
-  return () => {
-    if (vhs.xhr === ours) vhs.xhr = xhr;
-  };
-}
+const wrap = (vhs: VhsHandler, about: (options: Parameters<VhsXhr>[0]) => Asked | undefined): (() => void) =>
+  replace(
+    vhs,
+    (xhr) =>
+      new Proxy(xhr, {
+        apply(target, _this, [options, callback]) {
+          asking = about(options);
+          try {
+            return target(options, callback);
+          } finally {
+            asking = undefined;
+          }
+        },
+      }),
+  );
 
 /**
  * Lets a player of Video.js 8 share the segments of what VHS plays of HLS. Hooks and settings of the page stay, but for
@@ -193,7 +193,7 @@ function attachPlayer(leeway: Leeway, videojs: VideojsLike, player: PlayerLike, 
  */
 export function attachVideojsAll(leeway: Leeway, videojs: VideojsNamespace, options: AttachOptions = {}): () => void {
   if (!isVideojs(videojs)) {
-    throw new TypeError('attachVideojsAll needs the function of Video.js 8 with VHS: window.videojs.');
+    throw new TypeError('attachVideojsAll needs Video.js 8 with VHS: window.videojs.');
   }
   const like = videojs as VideojsLike;
   const detachers = new Set<() => void>();
