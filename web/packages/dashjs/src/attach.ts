@@ -106,8 +106,8 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
 
 /**
  * Lets a player of dash.js 5 share its playbacks. It has to be attached before it loads anything: right after
- * `dashjs.MediaPlayer().create()`. Keys and licenses are not touched. Returns a function that detaches it. Throws
- * a `TypeError` if it is given something else.
+ * `dashjs.MediaPlayer().create()` and what the page extends of it. Keys and licenses are not touched. Returns a function that detaches
+ * it. Throws a `TypeError` if it is given something else.
  */
 export function attachDashjs(leeway: Leeway, player: DashPlayer, options: AttachOptions = {}): () => void {
   if (typeof leeway?.open !== 'function') {
@@ -116,7 +116,8 @@ export function attachDashjs(leeway: Leeway, player: DashPlayer, options: Attach
   if (typeof (player as Partial<DashPlayer> | undefined)?.extend !== 'function') {
     throw new TypeError('attachDashjs(leeway, player) needs a player of dash.js 5: dashjs.MediaPlayer().create().');
   }
-  const met = prepared.get(player) ?? prepare(player);
+  const met: Met = prepared.get(player) ?? { player };
+  if (!prepared.has(player)) prepare(met);
   prepared.set(player, met);
   return attachMet(leeway, met, options);
 }

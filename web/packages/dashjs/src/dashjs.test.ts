@@ -310,10 +310,26 @@ test('all players of a page are attached as they are made, and let go', () => {
   const undo = attachDashjsClass(leeway, dashjs);
   expect([dashjs.MediaPlayer.events.ERROR, dashjs.MediaPlayer().own]).toEqual(['error', 1]);
   const player = dashjs.MediaPlayer().create();
+  player.initialize();
   player.ask();
   expect(opened).toHaveLength(1);
   undo();
   expect([dashjs.MediaPlayer, opened[0]!.closed]).toEqual([MediaPlayer, true]);
+});
+
+test('a player loads by the loader that the page gives it before it initializes it', () => {
+  const { leeway, opened } = setUp();
+  const dashjs = { MediaPlayer: () => ({ create: () => new FakePlayer() }) };
+  attachDashjsClass(leeway, dashjs);
+  const player = dashjs.MediaPlayer().create();
+  const load = vi.fn();
+  player.extend('XHRLoader', () => ({ load }));
+  player.initialize();
+  player.ask();
+  expect([load.mock.calls.length, opened[0]!.request]).toEqual([1, undefined]);
+  // The other loader is shared as before.
+  player.ask({}, 'FetchLoader');
+  expect(opened[0]!.request).toMatchObject({ url: 'https://cdn/v1/005.m4s' });
 });
 
 test('what follows is known by the timeline, and not where the template does not lead to the segment', () => {

@@ -98,9 +98,13 @@ export interface Extending {
   factory: { getClassFactoryByName(name: string): (context: object) => { create(): LoaderLike } };
 }
 
+/** Makes what dash.js takes in place of what an object of its own has. */
+export type Extension = (this: Extending, ...how: unknown[]) => object;
+
 /** A player of dash.js, by what is used of it and public. */
 export interface DashPlayer {
-  extend(name: string, child: object, override: boolean): void;
+  extend(name: string, child: Extension, override: boolean): void;
+  initialize(...how: unknown[]): void;
   getSource(): string | object;
   getVideoElement(): HTMLVideoElement;
   isDynamic(): boolean;

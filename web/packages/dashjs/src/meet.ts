@@ -16,11 +16,10 @@ export interface Met {
 
 const loaders = ['XHRLoader', 'FetchLoader'] as const;
 
-/** Prepares a player that has loaded nothing yet. */
-export function prepare(player: DashPlayer): Met {
-  const met: Met = { player };
+/** Prepares a player that has loaded nothing yet. dash.js takes the first extension of a name alone: what the page extended before stays. */
+export function prepare(met: Met): void {
   for (const name of loaders) {
-    player.extend(
+    met.player.extend(
       name,
       function (this: Extending): Pick<LoaderLike, 'load'> {
         const { parent, factory } = this;
@@ -32,7 +31,6 @@ export function prepare(player: DashPlayer): Met {
       true,
     );
   }
-  return met;
 }
 
 /** The players of a page. */
@@ -61,10 +59,17 @@ export function meet(dashjs: Partial<DashNamespace> | undefined): Found | undefi
       return {
         ...factory,
         create() {
-          const met = prepare(factory.create());
+          const player: DashPlayer = factory.create();
+          const met: Met = { player };
+          const { initialize } = player;
+          // Until then a page may extend it.
+          player.initialize = (...how) => {
+            prepare(met);
+            initialize(...how);
+          };
           if (found.onMet) found.onMet(met);
           else found.met.push(met);
-          return met.player;
+          return player;
         },
       };
     },

@@ -3,7 +3,7 @@
 import { vi } from 'vitest';
 import { FakeMedia, fakeLeeway, TestClock } from '../../hlsjs/src/testing.ts';
 import { attachDashjs } from './attach.ts';
-import type { CommonRequest, CommonResponse, Extending, FragmentRequest, Load } from './dashjs.ts';
+import type { CommonRequest, CommonResponse, Extension, FragmentRequest, Load } from './dashjs.ts';
 
 export const manifest = 'https://a/film/m.mpd';
 const template = { media: 'v$RepresentationID$/$Number%03d$.m4s', timescale: 10, duration: 40, startNumber: 3 };
@@ -34,7 +34,7 @@ export class FakeLoader {
   }
 }
 
-/** A player with the extension points of dash.js, which merges an extension into the loader that it makes at first use. */
+/** A player with the extension points of dash.js, which merges the first extension of a name into the loader that it makes at first use. */
 export class FakePlayer {
   media = new FakeMedia();
   source: string | object = manifest;
@@ -50,12 +50,17 @@ export class FakePlayer {
   };
   loaders: Record<string, FakeLoader> = {};
   listeners: Record<string, () => void> = {};
-  extend(name: string, child: (this: Extending) => { load: Load }): void {
-    const parent = new FakeLoader();
-    this.loaders[name] = parent;
+  extend(name: string, child: Extension): void {
+    if (name in this.loaders) return;
+    let made: FakeLoader | undefined;
     const factory = { getClassFactoryByName: () => () => ({ create: () => new FakeLoader() }) };
-    parent.load = child.apply({ parent, factory }).load;
+    const make = () => {
+      const parent = new FakeLoader();
+      return Object.assign(parent, child.apply({ parent, factory }));
+    };
+    Object.defineProperty(this.loaders, name, { enumerable: true, get: () => (made ??= make()) });
   }
+  initialize = () => {};
   getSource = () => this.source;
   getVideoElement = () => this.media as unknown as HTMLVideoElement;
   isDynamic = () => false;

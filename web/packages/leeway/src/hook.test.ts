@@ -187,11 +187,11 @@ test('dash.js behind the tag is met before a player is made: it puts its namespa
   await new Promise(setImmediate);
   expect([load.mock.calls, hook.found]).toEqual([[], false]);
   const extend = vi.fn();
-  dashjs.MediaPlayer = () => ({ create: () => ({ extend }) });
+  dashjs.MediaPlayer = () => ({ create: () => ({ extend, initialize() {} }) });
   scope.dashjs = dashjs;
   await new Promise(setImmediate);
   expect([load.mock.calls, hook.found]).toEqual([[['dashjs']], true]);
-  (scope.dashjs as DashNamespace).MediaPlayer().create();
+  (scope.dashjs as DashNamespace).MediaPlayer().create().initialize();
   expect(extend.mock.calls.map(([loader]) => loader)).toEqual(['XHRLoader', 'FetchLoader']);
 });
 
