@@ -19,7 +19,6 @@ import { createGreeting } from './transfer/greeting.ts';
 import { createLists } from './transfer/lists.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createLowLatency } from './transfer/nodescript.ts';
-import { paced } from './transfer/paced.ts';
 import { createPartCertificates } from './transfer/partcerts.ts';
 import { createParts } from './transfer/parts.ts';
 import { createPeers } from './transfer/peers.ts';
@@ -321,8 +320,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   };
 
   return {
-    load(asked, onProgress) {
-      const request = asked.growing ? paced(asked, clock, line) : asked;
+    load(request, onProgress) {
       const plainly = () => loadWhole(request, onProgress);
       return lowLatency?.load(request, plainly) ?? plainly();
     },

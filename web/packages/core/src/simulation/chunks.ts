@@ -4,6 +4,7 @@ import { joinBytes } from '../certificate/index.ts';
 import type { EngineDeps } from '../enginedeps.ts';
 import type { Loading } from '../playback.ts';
 import type { Growing, OriginFetcher } from '../ports.ts';
+import { paced } from '../transfer/paced.ts';
 import { Broadcast, type BroadcastPart } from './broadcast.ts';
 import { EdgeViewer } from './edgeviewer.ts';
 import { idOf, type Signer } from './film.ts';
@@ -198,7 +199,7 @@ export class ChunkViewer extends EdgeViewer {
       growing.heard?.(bytes);
     };
     const startMs = sequence * playing.segmentMs;
-    return this.engine.load(
+    const request = paced(
       {
         url: `https://video.example.com${playing.key(sequence)}`,
         startMs: startMs + playing.epoch * playing.segmentMs,
@@ -216,8 +217,10 @@ export class ChunkViewer extends EdgeViewer {
         growing,
         origin: playing.reader(this.id, sequence, heard),
       },
-      nothing,
+      this.network.world,
+      this.line,
     );
+    return this.engine.load(request, nothing);
   }
 
   private load(sequence: number): void {

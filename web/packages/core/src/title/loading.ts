@@ -9,6 +9,7 @@ import { defaultPolicy } from '../schedule/input.ts';
 import { thin, urgentWindow } from '../schedule/segment.ts';
 import { type Credit, creditMs } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
+import { paced } from '../transfer/paced.ts';
 
 /** Segments from before there was an engine that it may share: players ask for two or three in that time, for seven over a thin line. */
 const mostEarly = 8;
@@ -96,7 +97,8 @@ export function createLoading(host: LoadingHost): SegmentLoads {
 
   return {
     next: () => [...held.values(), ...upcoming],
-    load(request, tell) {
+    load(asked, tell) {
+      const request = asked.growing ? paced(asked, clock, line) : asked;
       let most = 0;
       // The origin and peers may send the same segment at once, and each says how far it is. Players give up what falls back.
       const onProgress: ProgressFunction = (loaded, total) => {
