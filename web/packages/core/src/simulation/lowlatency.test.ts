@@ -203,6 +203,24 @@ describe('a page', () => {
     fine(viewers);
   });
 
+  it('takes of peers what an origin that fails was to be measured by', async () => {
+    const scene = setUp();
+    const { viewers, viewer, broadcast, world, run } = scene;
+    await audience(scene, 3);
+    const chooser = viewer({ adaptive: true });
+    // Nothing is long enough.
+    chooser.line.estimate = () => undefined;
+    await run(5_000);
+    const fetcher = broadcast.fetcher.bind(broadcast);
+    broadcast.fetcher = (node, name) =>
+      node === chooser.id
+        ? () => new Promise((_, reject) => world.setTimer(() => reject(new Error('503')), 20))
+        : fetcher(node, name);
+    await run(15_000);
+    fine(viewers);
+    expect(share([chooser], 15).origin).toBe(0);
+  });
+
   it('takes pieces of an origin without ranges by whole parts', async () => {
     const scene = setUp();
     const { viewers, broadcast, run } = scene;

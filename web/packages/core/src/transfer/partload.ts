@@ -2,6 +2,7 @@
 
 import { joinBytes } from '../certificate/index.ts';
 import type { Run } from '../parts/act.ts';
+import { due } from '../parts/player.ts';
 import { kept, type Piece, turnOf } from '../parts/shelf.ts';
 import type { Wanted } from '../parts/state.ts';
 import type { Stream } from '../parts/stream.ts';
@@ -73,6 +74,8 @@ export interface PartLoad extends Waiting {
   all?: boolean;
   /** Because what is known of the line is old. */
   looks?: boolean;
+  /** The origin's error, which the player gets where peers do not bring the part in time. */
+  refusal?: { error: unknown };
   /** All of it, as it came of peers and the origin. */
   pieces?: Piece[];
   aborts: AbortController[];
@@ -162,12 +165,16 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
 
   /**
    * Nothing is known of the line to choose a rendition by. Pieces are too short to measure it, and peers' say nothing of it: a viewer
-   * that took them would stay with the first rendition. What is known for a minute is measured again.
+   * that took them would stay with the first rendition. What is known for a minute is measured again. An origin that fails shows
+   * nothing.
    */
-  const unmeasured = ({ request, looks }: PartLoad) => looks || (request.adaptive && !line.estimate());
+  const unmeasured = ({ request, looks }: PartLoad) =>
+    !line.fails() && (looks || (request.adaptive && !line.estimate()));
 
   const fetch = (l: PartLoad, runs: Run[] = []) => {
-    if (l.all || l.over) return;
+    if (l.over) return;
+    if (l.refusal) return fail(l, l.refusal.error);
+    if (l.all) return;
     l.all = !runs.length || line.wholes || unmeasured(l);
     if (l.all) get(l);
     else for (const run of runs) get(l, run);
@@ -195,8 +202,8 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
       // Asked for as the whole, it shows whose fault that is.
       if (run) return fetch(l);
       if (l.pieces) return give(l);
-      end(l);
-      l.reject(error);
+      if (!awaited(l)) return fail(l, error);
+      l.refusal = { error };
     };
     const came = (got: OriginResult) => {
       const bytes = got.data.byteLength;
@@ -251,6 +258,17 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     if (!f) return;
     const left = behind(shared, request.bitrate, durationMs, toUs(request.deadlineMs() + durationMs));
     within(f, (stream, now) => stream.buffer(now, left, all));
+  };
+
+  /** Whether peers have time to bring all that is missing: the node asks the origin for it when it is due. */
+  const awaited = ({ in: f, turn }: PartLoad) =>
+    !!f &&
+    due(f.stream) < Number.POSITIVE_INFINITY &&
+    !f.stream.shelf.part(turn!).pieces.some((p) => p.asked && !p.data);
+
+  const fail = (l: PartLoad, error: unknown) => {
+    end(l);
+    l.reject(error);
   };
 
   /** It is not waited for any more. */
@@ -329,16 +347,11 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
           ready: () => ready(l),
         };
       });
-      begin(l).catch((error) => {
-        end(l);
-        l.reject(error);
-      });
+      begin(l).catch((error) => fail(l, error));
       return {
         result,
         abort() {
-          if (l.over) return;
-          end(l);
-          l.reject(new Error('aborted'));
+          if (!l.over) fail(l, new Error('aborted'));
         },
       };
     },
