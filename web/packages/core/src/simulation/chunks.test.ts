@@ -191,16 +191,26 @@ describe('twelve pages of low-latency DASH', () => {
     }
   });
 
-  it('play on by peers where the origin answers none of them any more', async () => {
+  it.each(['dead', 'broken'] as const)('play on by peers where the origin is %s for all of them', async (how) => {
     const { viewers, broadcast, run, audience } = setUp();
     await audience(6);
     await run(15_000);
-    broadcast.dead = true; // the seed has it by another way
+    broadcast[how] = true; // the seed has it by another way
     const before = viewers.map((v) => v.results.length);
     await run(20_000);
     fine(viewers);
     for (const v of viewers) expect(v.engine.snapshot().totals.bytes.origin).toBe(v.bytes().origin);
     for (const [i, v] of viewers.entries()) expect(v.results.length).toBeGreaterThanOrEqual(before[i]! + 9);
+  });
+
+  it('hear of an origin that fails where peers do not bring the rest either', async () => {
+    const { viewers, broadcast, network, run, audience } = setUp();
+    await audience(3);
+    await run(15_000);
+    broadcast.broken = true;
+    network.moves(seedId);
+    await run(8_000);
+    for (const v of viewers) expect(v.errors).toEqual([new Error('503')]);
   });
 
   it('drop one that sends wrong bytes at the first piece, and pass none on', async () => {

@@ -23,8 +23,10 @@ export class ChunkBroadcast extends Broadcast {
   readonly asked = new Map<string, number>();
   /** Below 1: each chunk of a segment is shorter than the one before. */
   bend = 1;
-  /** The origin sends nothing more. */
+  /** The origin sends nothing more, */
   dead = false;
+  /** or answers with an error. */
+  broken = false;
   /** Its answers end after so many bytes. */
   most = Number.POSITIVE_INFINITY;
   /** How late the packager is with the n-th chunk, ms. */
@@ -111,7 +113,7 @@ export class ChunkBroadcast extends Broadcast {
           this.network.send('origin', node, bytes.length, next, arrived);
           return undefined;
         };
-        world.setTimer(() => send(0), answerMs);
+        world.setTimer(() => (this.broken ? reject(new Error('503')) : send(0)), answerMs);
       });
   }
 }

@@ -1,6 +1,7 @@
 /** The player's requests for segments that may still be made (spec/parts.md, "Chunks"): chunk by chunk from peers, else all from the origin. */
 
 import { joinBytes, representationUrl, sameBytes } from '../certificate/index.ts';
+import { dueAt } from '../mesh/mesh.ts';
 import { type Content, type Part, turnOf, turns } from '../parts/shelf.ts';
 import { all } from '../parts/state.ts';
 import type { Stream } from '../parts/stream.ts';
@@ -51,6 +52,8 @@ interface ChunkLoad extends Waiting {
   over?: boolean;
   /** The origin is asked, and has sent so much. */
   abort?: AbortController;
+  /** Its error, which the player gets where peers do not bring the rest in time. */
+  refusal?: { error: unknown };
   sent: Uint8Array;
   /** What the player had when the origin was asked, by source, too, and what it has. */
   had: number;
@@ -115,10 +118,10 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     const last = contentAt(l, l.first + end);
     if (l.over) return;
     // An origin that is asked says itself where the segment ends; one that is slow, or sends nothing, is not waited for.
-    if (l.at === last?.length && l.chunks && (!l.abort || l.sent.length < l.at))
+    if (l.at === last?.length && l.chunks && (!l.abort || l.refusal || l.sent.length < l.at))
       l.compares || settled(compare(l, last));
     // There is no turn for more chunks, or the end is another version's.
-    else if (l.n === end || (last && l.at > last.length)) l.abort || get(l);
+    else if (l.n === end || (last && l.at > last.length)) need(l);
     else if (n < l.n && f.load === l) ask(l);
   };
 
@@ -132,7 +135,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     if (l.at !== data.length) return advance(l);
     if (sameBytes(joinBytes(...own), digests)) return finish(l);
     l.chunks = undefined;
-    if (!l.abort) get(l);
+    need(l);
   };
 
   /** The player has a chunk: of peers, or the origin has given it. */
@@ -185,6 +188,21 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     if (!follows) l.fetch();
   };
 
+  /** The origin is to send what is missing. One that has failed is not asked again: peers have as long for the chunk as for any. */
+  const need = (l: ChunkLoad): void => {
+    const { n, refusal } = l;
+    if (!l.abort) get(l);
+    else if (refusal) {
+      const dueUs = dueAt(0, leftUs(l), 0, toUs(partMs(l)));
+      clock.setTimer(() => l.over || l.n > n || fail(l, refusal.error), Math.max(0, dueUs / 1000));
+    }
+  };
+
+  const fail = (l: ChunkLoad, error: unknown): void => {
+    stop(l);
+    l.reject(error);
+  };
+
   /** Asks the origin for the segment. */
   const get = (l: ChunkLoad): void => {
     const abort = new AbortController();
@@ -211,8 +229,10 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     const failed = (error: unknown) => {
       stats.add('wasted_bytes', loaded - l.used);
       if (l.over) return;
-      stop(l);
-      l.reject(error);
+      // What peers bring goes on where they stand, unless the player has bytes of the origin from there on.
+      if (!l.chunks || l.has > l.at || l.in.load !== l) return fail(l, error);
+      l.refusal = { error };
+      ask(l);
     };
     const look = (n: number) => {
       loaded = n;
@@ -300,7 +320,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       },
       fetch() {
         advance(load);
-        if (!load.over && !load.abort) get(load);
+        if (!load.over && !load.compares) need(load);
       },
     });
     within(f, (stream, now) => stream.expect(now, first, (of) => of.startsWith(`${name}#0-`), true));
@@ -324,9 +344,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     return {
       result,
       abort() {
-        if (l.over) return;
-        stop(l);
-        l.reject(new Error('aborted'));
+        if (!l.over) fail(l, new Error('aborted'));
       },
     };
   };
