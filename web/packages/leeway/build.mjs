@@ -17,6 +17,10 @@ export const budgets = { script: 20_000, ...parts };
 
 const target = 'es2022';
 
+/** Properties that nothing outside of the scripts knows (docs/decisions/0117-internal-names-are-short.md). */
+const renamed = JSON.parse(readFileSync(`${here}renamed.json`, 'utf8'));
+const mangleProps = new RegExp(`^(${renamed.join('|')})$`);
+
 /** Ways to minify that come to the same. Which is the smallest after brotli differs from script to script, by up to 130 bytes. */
 const ways = [{}, { hoist_funs: true }];
 /** For the first script, which has the fewest bytes left. */
@@ -63,14 +67,17 @@ const handedOn = {
  */
 const atOnce = '//# allFunctionsCalledOnLoad\n';
 
-/** One script: esbuild bundles the modules, terser minifies. No property is renamed: what one script names, the other finds. */
-async function made(entry, { define = {}, plugins = [], hint = '', more = [] } = {}) {
-  const { outputFiles, metafile } = await build({
+/** Has esbuild bundle modules. */
+const bundled = (entryPoints, { define = {}, plugins = [], mangleCache = {} } = {}) =>
+  build({
     absWorkingDir: here,
-    entryPoints: [entry],
+    entryPoints,
+    outdir: 'dist',
     plugins: [byScript, ...plugins],
     // Then it is minified to 1/0.
     define: { 'Number.POSITIVE_INFINITY': 'Infinity', ...define },
+    mangleProps,
+    mangleCache,
     metafile: true,
     bundle: true,
     minify: true,
@@ -80,6 +87,13 @@ async function made(entry, { define = {}, plugins = [], hint = '', more = [] } =
     external: ['hls.js'],
     write: false,
   });
+
+/** The short names, the same in all scripts: what one names, the other finds. */
+const { mangleCache } = await bundled(['src/dropin.ts', ...Object.keys(parts).map((part) => `src/parts/${part}.ts`)]);
+
+/** One script: esbuild bundles the modules, terser minifies. */
+async function made(entry, { define, plugins, hint = '', more = [] } = {}) {
+  const { outputFiles, metafile } = await bundled([entry], { define, plugins, mangleCache });
   const codes = (await minified(outputFiles[0].text, more)).map((code) => hint + code);
   const [{ inputs: left }] = Object.values(metafile.outputs);
   const holds = Object.keys(left).filter((path) => left[path].bytesInOutput > 0);
