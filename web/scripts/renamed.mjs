@@ -1,5 +1,5 @@
 // node scripts/renamed.mjs writes packages/leeway/renamed.json: the properties that the drop-in's scripts call by short names
-// (docs/decisions/0117-internal-names-are-short.md). A test compares (scripts/renamed/renamed.test.mjs).
+// (docs/decisions/0117-internal-names-are-short.md). A test reads it (scripts/renamed/renamed.test.mjs).
 import { writeFileSync } from 'node:fs';
 import { list, renamable } from './renamed/names.mjs';
 
