@@ -23,15 +23,11 @@ const mangleProps = new RegExp(`^(${renamed.join('|')})$`);
 
 /** Ways to minify that come to the same. Which is the smallest after brotli differs from script to script, by up to 130 bytes. */
 const ways = [{}, { hoist_funs: true }];
-/** For the first script, which has the fewest bytes left. */
-const moreWays = ['collapse_vars', 'comparisons', 'conditionals', 'if_return', 'arrows'].map((rule) => ({
-  [rule]: false,
-}));
 
 /** The code in so many ways. No getter of the library does anything but answer. */
-const minified = (text, more) =>
+const minified = (text) =>
   Promise.all(
-    [...ways, ...more].map(async (way) => {
+    ways.map(async (way) => {
       const { code } = await minify(text, {
         ecma: 2020,
         compress: { passes: 3, pure_getters: true, sequences: false, ...way },
@@ -92,9 +88,9 @@ const bundled = (entryPoints, { define = {}, plugins = [], mangleCache = {} } = 
 const { mangleCache } = await bundled(['src/dropin.ts', ...Object.keys(parts).map((part) => `src/parts/${part}.ts`)]);
 
 /** One script: esbuild bundles the modules, terser minifies. */
-async function made(entry, { define, plugins, hint = '', more = [] } = {}) {
+async function made(entry, { define, plugins, hint = '' } = {}) {
   const { outputFiles, metafile } = await bundled([entry], { define, plugins, mangleCache });
-  const codes = (await minified(outputFiles[0].text, more)).map((code) => hint + code);
+  const codes = (await minified(outputFiles[0].text)).map((code) => hint + code);
   const [{ inputs: left }] = Object.values(metafile.outputs);
   const holds = Object.keys(left).filter((path) => left[path].bytesInOutput > 0);
   return { codes, code: smallest(codes), inputs: Object.keys(metafile.inputs), holds };
@@ -122,7 +118,6 @@ export async function scripts() {
   const script = await made('src/dropin.ts', {
     define: { buildVersion, hashes: JSON.stringify(unknown) },
     hint: atOnce,
-    more: moreWays,
   });
   let { codes } = script;
   const part = async (name, define) => ({
