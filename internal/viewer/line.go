@@ -15,6 +15,7 @@ type line struct {
 	took   func(n int) // bytes came; on the loop
 	capacity
 	last     float64       // rate of the last transfer, bits/s: those of a stream may all be too short for a sample
+	segment  float64       // the same, of the last segment that was the origin's: what hls.js goes by where there is no sample
 	answer   time.Duration // until the first byte
 	received int64         // bytes from peers
 	wholes   bool          // the origin was asked for a part and did not send it

@@ -127,6 +127,26 @@ func TestRenditionsFollowTheLine(t *testing.T) {
 	}
 }
 
+// TestSegmentsThatAreTooShortForASampleLeadToOthers: the rendition that fits before anything was measured has segments below 64 KiB.
+func TestSegmentsThatAreTooShortForASampleLeadToOthers(t *testing.T) {
+	for name, c := range map[string]struct {
+		down float64
+		want string
+	}{
+		"0.5 Mbit/s": {62_500, "1x1"},
+		"20 Mbit/s":  {2_500_000, "1x2"},
+	} {
+		s := newScene(t, func(w *world) *film { return newFilm(w, 40, 2*time.Second, 30_000, 60_000, 500_000) }) // 0.12, 0.24, 2 Mbit/s
+		a := s.viewer(access{up: 1e6, down: c.down}, alone)
+		s.w.run(90 * time.Second)
+		s.check()
+		last, sum := a.results[len(a.results)-1], a.now()
+		if a.results[0].Rendition != "1x1" || last.Rendition != c.want || sum.Stats.Stalls > 0 || sum.Stats.Switches > 1 {
+			t.Errorf("%s: from %s to %s, %d switches, %d stalls", name, a.results[0].Rendition, last.Rendition, sum.Stats.Switches, sum.Stats.Stalls)
+		}
+	}
+}
+
 // TestTheLineIsLookedAtOnceAMinute has a viewer whose segments all come from others: the origin is asked now and then, so
 // that the choice of renditions follows the line; what is fetched ahead leaves a segment out for that.
 func TestTheLineIsLookedAtOnceAMinute(t *testing.T) {

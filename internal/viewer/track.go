@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -93,10 +94,8 @@ func (t *track) choose() int {
 	if t.fixed >= 0 {
 		return t.fixed
 	}
-	estimate := t.p.title.line.told()
-	if estimate == 0 {
-		estimate = firstEstimate
-	}
+	line := t.p.title.line
+	estimate := cmp.Or(line.told(), line.segment, firstEstimate)
 	for i := len(t.levels) - 1; i > 0; i-- {
 		factor := bandwidthUpFactor
 		if i <= t.level {
@@ -257,8 +256,11 @@ func (t *track) came(l *rendition, r Reference, at *place, got *Result, err erro
 		t.inits[r] = true
 	} else {
 		t.held[*at] = l
-		if t.growing.level != nil {
+		switch {
+		case t.growing.level != nil:
 			t.growing.grown(got)
+		case got.Source == FromOrigin:
+			p.title.line.segment = p.title.line.last
 		}
 	}
 	p.buffered()
