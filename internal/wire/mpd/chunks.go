@@ -18,7 +18,8 @@ const (
 )
 
 // Chunks are the segments of a representation in one period, where they can be asked for while they are made (spec/parts.md, "Chunks"): of a
-// live MPD, by a template with one duration, with an availabilityTimeOffset above 0 and no longer than a segment.
+// live MPD, by a template with one duration, with an availabilityTimeOffset above 0 and no longer than a segment, and no word that they are
+// complete then.
 type Chunks struct {
 	Duration time.Duration // of a segment
 	Sooner   time.Duration // how long before its end a segment can be asked for
@@ -117,9 +118,12 @@ func (w *writer) chunks(a *addressing, t template, scale uint64) {
 	if !w.live || a.Timeline != nil || s.ends && !begins.Add(s.duration).After(w.now) || len(w.out.Chunks) == mostChunked {
 		return
 	}
-	sooner := w.at.sooner.and(a.Sooner)
+	sooner := w.at.sooner.and(a.availability)
 	if sooner.refused != nil {
 		w.out.Refused = sooner.refused
+		return
+	}
+	if sooner.complete {
 		return
 	}
 	c := &Chunks{
@@ -143,13 +147,19 @@ func (w *writer) chunks(a *addressing, t template, scale uint64) {
 
 // sooner is how much sooner than complete segments can be asked for, by all that is said at the levels of an MPD.
 type sooner struct {
-	by      time.Duration
-	refused *Error
+	by       time.Duration
+	complete bool // they are complete then
+	refused  *Error
 }
 
 // and adds what one level says, in seconds. INF is longer than any segment.
-func (s sooner) and(text string) sooner {
-	if text = strings.TrimSpace(text); text == "" {
+func (s sooner) and(a availability) sooner {
+	switch strings.TrimSpace(a.Complete) {
+	case "true", "1": // not where it is left out: then it may be made still, whatever the standard says
+		s.complete = true
+	}
+	text := strings.TrimSpace(a.Sooner)
+	if text == "" {
 		return s
 	}
 	seconds, err := strconv.ParseFloat(text, 64)

@@ -54,8 +54,14 @@ type representation struct {
 }
 
 type baseURL struct {
-	Text   string `xml:",chardata"`
-	Sooner string `xml:"availabilityTimeOffset,attr"`
+	Text string `xml:",chardata"`
+	availability
+}
+
+// availability is when segments can be asked for, as one level says it.
+type availability struct {
+	Sooner   string `xml:"availabilityTimeOffset,attr"`
+	Complete string `xml:"availabilityTimeComplete,attr"`
 }
 
 // addressed is how segments are named at one level. What is said below wins over what is said above.
@@ -73,13 +79,13 @@ type addressing struct {
 	Duration    *uint64      `xml:"duration,attr"`
 	StartNumber *uint64      `xml:"startNumber,attr"`
 	EndNumber   *uint64      `xml:"endNumber,attr"`
-	Sooner      string       `xml:"availabilityTimeOffset,attr"`
 	IndexRange  string       `xml:"indexRange,attr"`
 	Media       string       `xml:"media,attr"`
 	InitMedia   string       `xml:"initialization,attr"`
 	Init        *source      `xml:"Initialization"`
 	Timeline    *timeline    `xml:"SegmentTimeline"`
 	URLs        []segmentURL `xml:"SegmentURL"`
+	availability
 }
 
 type source struct {
@@ -123,7 +129,7 @@ func (a *addressing) over(above *addressing) *addressing {
 	for _, text := range []struct {
 		of    *string
 		above string
-	}{{&out.Href, above.Href}, {&out.Sooner, above.Sooner}, {&out.IndexRange, above.IndexRange}, {&out.Media, above.Media}, {&out.InitMedia, above.InitMedia}} {
+	}{{&out.Href, above.Href}, {&out.Sooner, above.Sooner}, {&out.Complete, above.Complete}, {&out.IndexRange, above.IndexRange}, {&out.Media, above.Media}, {&out.InitMedia, above.InitMedia}} {
 		if *text.of == "" {
 			*text.of = text.above
 		}

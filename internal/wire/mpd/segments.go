@@ -35,7 +35,7 @@ func (b base) below(refs []baseURL) (base, error) {
 	if len(refs) == 0 {
 		return b, nil
 	}
-	b.sooner = b.sooner.and(refs[0].Sooner)
+	b.sooner = b.sooner.and(refs[0].availability)
 	return b.resolve(refs[0].Text)
 }
 
