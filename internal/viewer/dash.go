@@ -15,7 +15,7 @@ import (
 type dash struct {
 	p      *player
 	timers timers
-	text   []byte // of the MPD that came last
+	doc    *mpd.Document // that came last
 	at     *url.URL
 	began  time.Time     // when its load began
 	zero   time.Time     // availabilityStartTime of the first one
@@ -56,18 +56,21 @@ func newDash(p *player, got Fetched, began time.Time) error {
 	return nil
 }
 
-// came takes an MPD as it is written.
+// came takes an MPD.
 func (d *dash) came(got Fetched, began time.Time) (err error) {
 	if d.at, err = url.Parse(got.URL); err != nil {
 		return fmt.Errorf("manifest: %w", err)
 	}
-	d.text, d.began, d.again = got.Data, began, d.at
+	if d.doc, err = mpd.Parse(got.Data, d.at); err != nil {
+		return fmt.Errorf("manifest %s: %w", d.at.Path, err)
+	}
+	d.began, d.again = began, d.at
 	return nil
 }
 
-// read reads the MPD as of now.
+// read lists the MPD as of now.
 func (d *dash) read() (*mpd.Manifest, error) {
-	m, err := readMPD(d.text, d.at, d.p.loop.Now(), d.p.cfg.Speed)
+	m, err := listMPD(d.doc, d.at, d.p.loop.Now(), d.p.cfg.Speed)
 	if err == nil && m.At != nil {
 		d.again = m.At
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/wire/mpd"
 )
 
 // FuzzPlaylist: whatever an origin sends, reading it ends, and what is read can be played: in order, without overlaps.
@@ -63,7 +65,11 @@ func FuzzMPD(f *testing.F) {
 		if !(speed > 0.01 && speed <= 1000) {
 			return
 		}
-		m, err := readMPD(data, at, worldBegin, speed)
+		doc, err := mpd.Parse(data, at)
+		if err != nil {
+			return
+		}
+		m, err := listMPD(doc, at, worldBegin, speed)
 		if err != nil {
 			return
 		}

@@ -237,9 +237,9 @@ func refusal(m *mpd.Manifest) error {
 	return errors.New("no renditions")
 }
 
-// readMPD reads one as of now.
-func readMPD(data []byte, at *url.URL, now time.Time, speed float64) (*mpd.Manifest, error) {
-	m, err := mpd.Read(data, at, now)
+// listMPD lists one as of now.
+func listMPD(doc *mpd.Document, at *url.URL, now time.Time, speed float64) (*mpd.Manifest, error) {
+	m, err := doc.List(now)
 	if err == nil && m.Live && speed != 1 {
 		err = errHurried
 	}

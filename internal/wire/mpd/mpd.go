@@ -92,17 +92,38 @@ type Index struct {
 	zero time.Duration // where a segment with the time 0 is in the presentation
 }
 
-// Read parses an MPD that was found at a URL. A live one is read as of now.
+// Document is an MPD that was found at a URL, parsed.
+type Document struct {
+	at *url.URL
+	as *document
+}
+
+// Read parses an MPD that was found at a URL, and lists it.
 func Read(data []byte, at *url.URL, now time.Time) (*Manifest, error) {
+	d, err := Parse(data, at)
+	if err != nil {
+		return nil, err
+	}
+	return d.List(now)
+}
+
+// Parse parses an MPD that was found at a URL.
+func Parse(data []byte, at *url.URL) (*Document, error) {
 	d, err := parse(data)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{now: now, live: d.Type == "dynamic", byID: map[string]*Representation{}, out: &Manifest{Live: d.Type == "dynamic"}}
-	if err := r.document(d, base{url: at}); err != nil {
+	return &Document{at, d}, nil
+}
+
+// List is what it lists, a live one as of now. It may be listed any number of times.
+func (d *Document) List(now time.Time) (*Manifest, error) {
+	live := d.as.Type == "dynamic"
+	r := &reader{now: now, live: live, byID: map[string]*Representation{}, out: &Manifest{Live: live}}
+	if err := r.document(d.as, base{url: d.at}); err != nil {
 		return nil, err
 	}
-	r.out.Updating = updatingOf(d, at, r.start)
+	r.out.Updating = updatingOf(d.as, d.at, r.start)
 	if len(r.out.Representations) == 0 && r.out.Refused != nil {
 		return nil, r.out.Refused
 	}

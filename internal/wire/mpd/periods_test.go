@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -140,4 +141,56 @@ func TestWhatAPlayerOfLowLatencyNeeds(t *testing.T) {
 			t.Errorf("%s, %d ms: %q, want %q", c.sooner, c.ms, got, c.want)
 		}
 	}
+}
+
+// TestAnMPDIsListedAnyNumberOfTimes: what it lists at a time does not depend on when it was listed before.
+func TestAnMPDIsListedAnyNumberOfTimes(t *testing.T) {
+	at := &url.URL{Scheme: "http", Host: "a.test", Path: "/f/x.mpd"}
+	set := `<AdaptationSet mimeType="video/mp4"><Representation id="v"/></AdaptationSet>`
+	text := `<MPD type="dynamic" availabilityStartTime="1970-01-01T00:00:00Z" timeShiftBufferDepth="PT10S"><Period start="PT0S" xmlns:xlink="http://www.w3.org/1999/xlink" xlink:href="` + resolveToZero + `"/>` +
+		`<Period start="PT0S"><SegmentTemplate media="a$Number$" duration="2"/>` + set + `</Period>` +
+		`<Period start="PT20S"><SegmentTemplate media="b$Time$"><SegmentTimeline><S t="0" d="2" r="-1"/></SegmentTimeline></SegmentTemplate>` + set + `</Period></MPD>`
+	doc, err := Parse([]byte(text), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seconds := range []int64{12, 26, 18, 26} {
+		got, err := doc.List(time.Unix(seconds, 0))
+		if want := read(t, text, time.Unix(seconds, 0)); err != nil || !reflect.DeepEqual(got, want) || len(got.Representations[0].Segments) == 0 {
+			t.Errorf("after %d s: %+v, want %+v: %v", seconds, got, want, err)
+		}
+	}
+}
+
+// BenchmarkALiveMPD has the timelines of seven renditions, each of 1,024 segments.
+func BenchmarkALiveMPD(b *testing.B) {
+	at := &url.URL{Scheme: "http", Host: "a.test", Path: "/f/x.mpd"}
+	text := `<MPD type="dynamic" availabilityStartTime="1970-01-01T00:00:00Z"><Period start="PT0S">`
+	for i := range 7 {
+		text += fmt.Sprintf(`<AdaptationSet mimeType="video/mp4"><SegmentTemplate media="%d/$Time$.m4s" timescale="1000"><SegmentTimeline>`, i)
+		for s := range MaxLive {
+			text += fmt.Sprintf(`<S t="%d" d="%d"/>`, 2000*s, 2000-s%2)
+		}
+		text += fmt.Sprintf(`</SegmentTimeline></SegmentTemplate><Representation id="%d"/></AdaptationSet>`, i)
+	}
+	text += `</Period></MPD>`
+	now := time.Unix(3600, 0)
+	b.Run("parse", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Parse([]byte(text), at); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("list", func(b *testing.B) {
+		doc, err := Parse([]byte(text), at)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			if m, err := doc.List(now); err != nil || len(m.Representations[6].Segments) != MaxLive {
+				b.Fatal(err)
+			}
+		}
+	})
 }
