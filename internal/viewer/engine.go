@@ -191,7 +191,7 @@ func (e *engine) load(r request, done func(*Result, error)) *load {
 	e.loads.ask(s, l)
 	s.playlist = r.playlist
 	e.verification.lists.asked(s)
-	if s.wanted() && e.freshness.stale(r.adaptive, r.bitrate, func() bool { return e.view.relaxed(s) }) {
+	if s.wanted() && e.freshness.stale(r.adaptive, r.bitrate, sizeGuess(r.bitrate, r.Reference), func() bool { return e.view.relaxed(s) }) {
 		e.loads.startOrigin(s, schedule.ByPolicy)
 	}
 	e.follow(r)

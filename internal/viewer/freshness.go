@@ -19,8 +19,12 @@ type freshness struct {
 }
 
 // stale says whether the estimate is so old that a segment should come from the origin, if that segment can wait: once in a
-// while only, for peers that send all the time leave no transfer the line to itself.
-func (f *freshness) stale(adaptive bool, bitrate int64, relaxed func() bool) bool {
+// while only, for peers that send all the time leave no transfer the line to itself. While nothing has been measured, a look that measured
+// nothing does not count before a segment that may be long enough to measure by: the player would stay with its first rendition.
+func (f *freshness) stale(adaptive bool, bitrate int64, bytes float64, relaxed func() bool) bool {
+	if f.line.estimate() == 0 && bytes >= leastSample {
+		f.looked = time.Time{}
+	}
 	if !f.dated(adaptive, bitrate) {
 		return false
 	}

@@ -31,11 +31,28 @@ func TestFreshness(t *testing.T) {
 		r.w.run(time.Hour)
 		f := &r.freshness
 		c.set(r, f)
-		if got := f.stale(c.adaptive, 1_000_000, c.relaxed); got != c.stale {
+		if got := f.stale(c.adaptive, 1_000_000, leastSample-1, c.relaxed); got != c.stale {
 			t.Errorf("%s: stale %v", name, got)
 		}
-		if c.stale && f.stale(c.adaptive, 1_000_000, c.relaxed) {
+		if c.stale && f.stale(c.adaptive, 1_000_000, leastSample-1, c.relaxed) {
 			t.Errorf("%s: stale twice within a minute", name)
 		}
+	}
+}
+
+// TestALookThatMeasuredNothing is taken again with a segment that may be long enough, until something is measured.
+func TestALookThatMeasuredNothing(t *testing.T) {
+	r := newRig(t)
+	r.w.run(time.Hour)
+	f := &r.freshness
+	stale := func(bytes float64) bool {
+		return f.stale(true, 1_000_000, bytes, func() bool { return true })
+	}
+	if !stale(leastSample-1) || stale(leastSample-1) || !stale(leastSample) || !stale(leastSample) {
+		t.Error("nothing is measured: short segments are no look twice in a minute, and longer ones each are")
+	}
+	f.line.sample(100_000, time.Second, 0, time.Time{})
+	if stale(leastSample) {
+		t.Error("there is an estimate, and a second look in a minute")
 	}
 }
