@@ -31,6 +31,9 @@ type broadcast struct {
 	anew     int                      // segment with which the packager begins anew, with lower numbers; 0: it does not
 	mpd      func(edge int) string    // the MPD that lists the segments before a number; nil: there is none
 	again    int                      // number of that segment, which another one had before; 0: numbers were above all that come
+	uneven   *uneven                  // segments of other lengths, or published late; nil: neither
+	target   int                      // what the playlist says, s; 0: the duration
+	seedLate time.Duration            // the seed knows a segment so long after it is published; 0: as seedKnows says
 }
 
 // kept is how many segments an origin still has that have left the playlist.
@@ -44,11 +47,31 @@ func newBroadcast(w *world, duration time.Duration, window, n int, pattern []flo
 
 // published is when a segment is in the playlist.
 func (b *broadcast) published(seq int) time.Time {
+	if b.uneven != nil {
+		return b.uneven.published[seq]
+	}
 	return worldBegin.Add(time.Duration(seq+1-b.window) * b.duration)
+}
+
+// begins is when a segment begins on the clock, and how long it plays.
+func (b *broadcast) begins(seq int) (time.Time, time.Duration) {
+	if b.uneven != nil {
+		return b.uneven.begins[seq], b.uneven.begins[seq+1].Sub(b.uneven.begins[seq])
+	}
+	return b.published(seq).Add(-b.duration), b.duration
+}
+
+// clock is the date of a segment in a playlist.
+func (b *broadcast) clock(seq int) string {
+	begins, _ := b.begins(seq)
+	return "#EXT-X-PROGRAM-DATE-TIME:" + begins.UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
 }
 
 // edge is how many segments have been published.
 func (b *broadcast) edge() int {
+	if b.uneven != nil {
+		return b.uneven.edge(b.w.now)
+	}
 	return min(b.ends, b.window+int(b.w.now.Sub(worldBegin)/b.duration))
 }
 
@@ -113,17 +136,18 @@ func (b *broadcast) list(r int) []byte {
 		edge = b.stale(r, edge)
 	}
 	first, number := b.first(edge)
-	list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n#EXT-X-MEDIA-SEQUENCE:%d\n", int(b.duration.Seconds()), number)
-	list += "#EXT-X-PROGRAM-DATE-TIME:" + b.published(first).Add(-b.duration).UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
+	list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n#EXT-X-MEDIA-SEQUENCE:%d\n", max(b.target, int(b.duration.Seconds())), number)
+	list += b.clock(first)
 	for seq := first; seq < edge; seq++ {
 		if b.breaks[seq] {
-			list += "#EXT-X-DISCONTINUITY\n#EXT-X-PROGRAM-DATE-TIME:" + b.published(seq).Add(-b.duration).UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
+			list += "#EXT-X-DISCONTINUITY\n" + b.clock(seq)
 		}
 		name := fmt.Sprintf("seg-%d.ts", seq)
 		if b.name != nil {
 			name = b.name(r, seq)
 		}
-		list += fmt.Sprintf("#EXTINF:%.3f,\n%s\n", b.duration.Seconds(), name)
+		_, lasts := b.begins(seq)
+		list += fmt.Sprintf("#EXTINF:%.3f,\n%s\n", lasts.Seconds(), name)
 	}
 	if edge == b.ends {
 		list += "#EXT-X-ENDLIST\n"
@@ -150,6 +174,9 @@ func (b *broadcast) seedKnows(path string) time.Time {
 			b.seedAt = b.seedAt.Add(b.duration)
 		}
 	}
+	if b.seedLate > 0 {
+		return b.published(seq).Add(b.seedLate)
+	}
 	if !b.published(seq).After(b.seedAt) {
 		return b.w.now
 	}
@@ -172,6 +199,15 @@ type crowd struct {
 	lines          []homes       // nil: homeLines
 	far            time.Duration // from the seed to the core
 	chunks         int           // of a segment, which is played while it is made; 0: it is not
+	circumstances
+}
+
+// circumstances are what an audience meets.
+type circumstances struct {
+	visit   time.Duration                    // a viewer leaves after it, and another one comes with the same line; 0: none does
+	happens func(s *scene)                   // before the first viewer comes
+	config  func(s *scene, i int, c *Config) // of the i-th viewer
+	each    func(s *scene, i int, a *actor)  // what becomes of the i-th viewer's line
 }
 
 // aired is what came of it.
@@ -211,25 +247,13 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 	if c.lines == nil {
 		c.lines = homeLines
 	}
+	if c.happens != nil {
+		c.happens(s)
+	}
 	a := audience{viewers: c.viewers, film: c.length, within: c.within, seed: c.seed, lines: c.lines}
 	for _, p := range a.plans() {
 		s.w.run(p.arrive - s.w.now.Sub(worldBegin))
-		s.viewer(c.lines[p.line].access, func(cfg *Config) {
-			cfg.Leave = c.length + c.within - p.arrive
-			if p.leaveAfter > 0 {
-				cfg.Leave = min(cfg.Leave, p.leaveAfter)
-			}
-			if c.watch > 0 {
-				cfg.Leave = min(cfg.Leave, c.watch)
-			}
-			if c.chunks > 0 {
-				lowDASH(cfg)
-				cfg.Rendition = "highest" // what is sent as it is made measures no line
-			}
-			if c.alone {
-				cfg.Tracker = ""
-			}
-		}).line = c.lines[p.line].name
+		c.comes(s, p)
 	}
 	s.w.run(c.length + c.within + 10*time.Second - s.w.now.Sub(worldBegin))
 	s.check()
@@ -241,6 +265,39 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 	}
 	out.origin = float64(s.bytes("origin")) / float64(s.bytes("origin")+s.bytes("seed")+s.bytes("peer"))
 	return s, out
+}
+
+// comes has a viewer come.
+func (c crowd) comes(s *scene, p plan) {
+	i, left := len(s.viewers), c.length+c.within-p.arrive
+	v := s.viewer(c.lines[p.line].access, func(cfg *Config) {
+		cfg.Leave = left
+		for _, d := range []time.Duration{p.leaveAfter, c.watch, c.visit} {
+			if d > 0 {
+				cfg.Leave = min(cfg.Leave, d)
+			}
+		}
+		if c.chunks > 0 {
+			lowDASH(cfg)
+			cfg.Rendition = "highest" // what is sent as it is made measures no line
+		}
+		if c.alone {
+			cfg.Tracker = ""
+		}
+		if c.config != nil {
+			c.config(s, i, cfg)
+		}
+	})
+	v.line = c.lines[p.line].name
+	if c.each != nil {
+		c.each(s, i, v)
+	}
+	if c.visit > 0 && left > c.visit+5*time.Second {
+		s.w.After(c.visit, func() {
+			p.arrive += c.visit
+			c.comes(s, p)
+		})
+	}
 }
 
 // TestALiveAudienceServesItself: twelve viewers of mixed lines at the edge of a stream with segments of 2 s, two minutes, in virtual

@@ -18,6 +18,8 @@ type world struct {
 	now   time.Time
 	queue events
 	seq   int
+	// routers are lines whose router holds more bytes than routerQueue.
+	routers map[*testkit.Line]int
 }
 
 type event struct {
@@ -87,6 +89,7 @@ type node struct {
 	garble   func([]byte) []byte // what becomes of all data that it sends
 	apart    bool                // meets others that are apart by a relay alone
 	net      int                 // which network it is in: links made in another carry nothing any more
+	blocks   func(*node) bool    // whether a link to a node never opens; nil: none does
 }
 
 // oneWay is the delay between two nodes that are not said to be elsewhere.
@@ -128,7 +131,7 @@ func (n *node) acknowledge(size int) { n.up.Pass(n.w.now, size) }
 
 // behind is how long a small packet waits behind what a line has to send: what does not fit into its buffer is behind it.
 func (w *world) behind(l *testkit.Line) time.Duration {
-	return min(l.Wait(w.now), time.Duration(routerQueue/l.Rate*float64(time.Second)))
+	return min(l.Wait(w.now), time.Duration(float64(max(routerQueue, w.routers[l]))/l.Rate*float64(time.Second)))
 }
 
 func later(a, b time.Time) time.Time {
@@ -156,7 +159,7 @@ type simLink struct {
 // bound of what a link has in flight: what the path holds and as much again in its queue, as links have it.
 func (l *simLink) bound() int {
 	path := min(l.own.up.Rate, l.far.down.Rate) * 2.8 * l.own.away(l.far).Seconds()
-	return max(32<<10, min(int(path), 768<<10))
+	return max(32<<10, l.w.routers[&l.own.up], min(int(path), 768<<10))
 }
 
 // Offer implements Links.
@@ -189,6 +192,9 @@ func (l *simLink) Accept(d transfer.Description) error {
 		return fmt.Errorf("%q is no answer", d.SDP)
 	}
 	l.w.After(4*l.own.away(l.far), func() {
+		if l.own.blocks != nil && l.own.blocks(l.far) {
+			return
+		}
 		if !l.closed && !l.other.closed {
 			l.other.events.Open()
 			l.events.Open()
