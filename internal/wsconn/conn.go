@@ -50,7 +50,6 @@ func (c *Conn) begin(ws *websocket.Conn) {
 	}
 	c.waiter.bind(c.net)
 	c.boundSystem()
-	ws.SetReadLimit(c.e.cfg.MaxMessage)
 	ws.SetPongHandler(func(said string) error {
 		c.ponged(steady(), []byte(said))
 		return nil

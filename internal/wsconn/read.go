@@ -155,18 +155,22 @@ func (c *Conn) more() bool {
 	})
 }
 
-// next reads a message into b.
+// next reads a message into b. It bounds the message itself: the library would write the close message past the writer, into the midst of
+// what that sends.
 func (c *Conn) next(b []byte) ([]byte, error) {
 	kind, r, err := c.ws.NextReader()
 	if err != nil {
-		return nil, c.readError(err)
+		return nil, readError(err)
 	}
 	if kind != websocket.TextMessage {
 		return nil, ErrText
 	}
 	c.midway = true
 	defer func() { c.midway = false }()
-	for {
+	for most := c.e.cfg.MaxMessage; ; {
+		if int64(len(b)) > most {
+			return nil, ErrTooBig
+		}
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
 		}
@@ -177,18 +181,17 @@ func (c *Conn) next(b []byte) ([]byte, error) {
 			return b, nil
 		}
 		if err != nil {
-			return nil, c.readError(err)
+			return nil, readError(err)
 		}
 	}
 }
 
-// readError names what the other side did wrong, where the connection is not just gone.
-func (c *Conn) readError(err error) error {
-	if !errors.Is(err, websocket.ErrReadLimit) {
-		return err
+// readError names what the other side did wrong, where the connection is not just gone: a length above 2^63 is the library's to refuse.
+func readError(err error) error {
+	if errors.Is(err, websocket.ErrReadLimit) {
+		return ErrTooBig
 	}
-	c.closeSent()
-	return ErrTooBig
+	return err
 }
 
 // ended is the end of reading at a server.
@@ -202,11 +205,13 @@ func (c *Conn) ended(err error) {
 	var said *websocket.CloseError
 	if errors.Is(err, ErrText) {
 		code = CloseText
+	} else if errors.Is(err, ErrTooBig) {
+		code = CloseTooBig
 	} else if errors.As(err, &said) && said.Code != websocket.CloseNoStatusReceived {
 		code = said.Code
 	}
+	c.Close(code, "") // before its owner is told, which may close it with a code of its own
 	c.receiver.End(err)
-	c.Close(code, "")
 	c.drain()
 	c.halfEnded()
 }
@@ -214,6 +219,9 @@ func (c *Conn) ended(err error) {
 // Read returns a client's next message, whose bytes are the caller's; the errors are those of Receiver.End.
 func (c *Conn) Read() ([]byte, error) {
 	b, err := c.next(nil)
+	if errors.Is(err, ErrTooBig) {
+		c.Close(CloseTooBig, "")
+	}
 	if err == nil && c.closed.Load() {
 		err = ErrClosed
 	}

@@ -38,7 +38,6 @@ type owner interface {
 // farewell is how a connection ends.
 type farewell struct {
 	begun  bool
-	sent   bool // the library has sent the close message
 	code   int
 	reason string
 	cut    *time.Timer // ends a farewell that takes too long
@@ -115,13 +114,6 @@ func (w *writer) close(code int, reason string, within time.Duration) {
 	w.rouse()
 }
 
-// closeSent notes that the library has sent the close message.
-func (w *writer) closeSent() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.end.sent = true
-}
-
 // write takes to the socket what is queued, until nothing is.
 func (w *writer) write() {
 	for {
@@ -155,7 +147,7 @@ func (w *writer) take() (b *[]byte, last, any bool) {
 		w.writing = false
 		return nil, false, false
 	}
-	if last && !w.end.sent {
+	if last {
 		if b == nil {
 			b = buffers.Get().(*[]byte)
 		}

@@ -223,6 +223,47 @@ func TestWhatTheReaderRefuses(t *testing.T) {
 	}
 }
 
+// TestTheCloseMessageOfAMessageThatIsTooLongIsInTurn: it is behind what was queued, and whole frames follow each other.
+func TestTheCloseMessageOfAMessageThatIsTooLongIsInTurn(t *testing.T) {
+	const queued, size = 8, 512 << 10
+	for name, sent := range map[string][]byte{
+		"a message":            appendFrame(nil, websocket.TextMessage, make([]byte, 1025), true),
+		"a length of 2^64 − 1": {0x80 | websocket.TextMessage, 0x80 | 127, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written, got, seen := make(chan struct{}), make(chan error, 1), make(chan struct{})
+			f := endpoint(t, Config{WriteBytes: queued * 2 * size}, func(c *talk, _ *http.Request) {
+				for range queued {
+					if err := c.Write(make([]byte, size)); err != nil {
+						t.Error(err)
+					}
+				}
+				close(written)
+				_, err := c.Read()
+				got <- err
+				<-seen // what ends here closes with a code of its own
+			})
+			defer close(seen)
+			c := dial(t, f)
+			<-written
+			if _, err := c.NetConn().Write(sent); err != nil {
+				t.Fatal(err)
+			}
+			if err := receive(t, got); !errors.Is(err, ErrTooBig) {
+				t.Errorf("ended with %v", err)
+			}
+			for n := range queued {
+				if _, b, err := c.ReadMessage(); err != nil || len(b) != size {
+					t.Fatalf("message %d: %d bytes, %v", n, len(b), err)
+				}
+			}
+			if code := closeCode(c); code != CloseTooBig {
+				t.Errorf("closed with %d", code)
+			}
+		})
+	}
+}
+
 // TestSlowReaderIsDropped writes to a client that does not read: the queue fills, the connection ends, nothing waits.
 func TestSlowReaderIsDropped(t *testing.T) {
 	result := make(chan error, 1)
