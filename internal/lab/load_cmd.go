@@ -163,7 +163,8 @@ func writeTo(file string, stdout io.Writer, write func(io.Writer) error) error {
 // armPatience is how long a local arm may take to end.
 const armPatience = 15 * time.Second
 
-// startArm starts an arm beside this program. Its token is in its environment, which other users cannot read.
+// startArm starts an arm beside this program. Its token is in its environment, which other users cannot read. It is of a process group of its
+// own: Ctrl-C ends the run, and the run ends its arms once they have told the last.
 func (c *loadRunCmd) startArm(controller string, l load.Launch, log io.Writer) (stop func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -181,7 +182,7 @@ func (c *loadRunCmd) startArm(controller string, l load.Launch, log io.Writer) (
 	if l.Processors > 0 {
 		cmd.Env = append(cmd.Env, "GOMAXPROCS="+strconv.Itoa(l.Processors))
 	}
-	cmd.Stderr = log
+	cmd.Stderr, cmd.SysProcAttr = log, &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -1,13 +1,47 @@
 package lab
 
 import (
+	"bufio"
+	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"net/url"
+	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/lab/load"
 )
+
+// TestMain is an arm, too, for what starts this program as one: it tells its process group, and ends on SIGTERM.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "arm" {
+		ended := make(chan os.Signal, 1)
+		signal.Notify(ended, syscall.SIGTERM)
+		fmt.Fprintln(os.Stderr, syscall.Getpgrp())
+		<-ended
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// TestCtrlCEndsTheRunAndNotItsArms: a terminal signals the process group. Arms that end with it cannot tell what they have counted last.
+func TestCtrlCEndsTheRunAndNotItsArms(t *testing.T) {
+	said, log := io.Pipe()
+	stop, err := (&loadRunCmd{}).startArm("ws://127.0.0.1:1/", load.Launch{Name: "arm-1"}, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := 0
+	if _, err := fmt.Fscanln(bufio.NewReader(said), &group); err != nil || group == syscall.Getpgrp() {
+		t.Errorf("the arm is of group %d, as the run: %v", group, err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
 
 // TestArmsElsewhereReachThePeer: on 127.0.0.1 each of their clients waits for 30 s and has failed.
 func TestArmsElsewhereReachThePeer(t *testing.T) {

@@ -1,11 +1,14 @@
 package lab
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/lab/load"
 )
 
 func TestScenariosOfTheRepository(t *testing.T) {
@@ -63,6 +66,17 @@ func TestScenarioErrorsNameTheLine(t *testing.T) {
 		if !errors.As(err, &typed) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, expected %s", c.new, err, c.want)
 		}
+	}
+}
+
+// TestAResultTellsNoToken: its JSON has the scenario, and is shown around.
+func TestAResultTellsNoToken(t *testing.T) {
+	s, err := parseScenario("f", []byte(strings.Replace(scenarioText, "    rate: 8000\n", "    rate: 8000\n    token: hidden\n", 1)))
+	if err != nil || s.Groups[0].Token != "hidden" {
+		t.Fatalf("%+v, %v", s.Groups, err)
+	}
+	if text, err := json.Marshal(load.Result{Scenario: s}); err != nil || strings.Contains(string(text), "hidden") {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 

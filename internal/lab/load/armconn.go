@@ -132,8 +132,12 @@ func (a *Arm) register(m armwire.Message) bool {
 	if a.say(armwire.Success, m.Transaction, "", nil) != nil {
 		return false
 	}
-	a.c.arrived <- a // there is room for maxArms
-	return true
+	select {
+	case a.c.arrived <- a:
+		return true
+	default: // no run has taken the last maxArms that came: waiting for one would hold the controller's end
+		return a.fail(armwire.Fail(armwire.Limit, "no more arms are taken"))
+	}
 }
 
 func (a *Arm) say(kind armwire.Kind, transaction, id string, body any) error {

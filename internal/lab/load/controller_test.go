@@ -83,6 +83,32 @@ func TestArmsThatDoNotRegister(t *testing.T) {
 	}
 }
 
+// TestArmsThatComeAndGoDoNotHoldTheController: no run takes those that come after its own.
+func TestArmsThatComeAndGoDoNotHoldTheController(t *testing.T) {
+	c, ctx := controller(t, Config{})
+	for i := range maxArms + 1 {
+		conn := dial(t, ctx, c, fmt.Sprintf(`{"jattack":"register","transaction":"r","body":{"version":1,"name":"a%d"}}`, i))
+		if _, err := conn.Read(); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close(wsconn.CloseDone, "")
+		conn.Wait()
+	}
+	closed := make(chan struct{})
+	go func() {
+		_ = c.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-ctx.Done():
+		t.Error("the controller does not end")
+		for len(c.arrived) > 0 {
+			<-c.arrived
+		}
+	}
+}
+
 func TestArmsThatLie(t *testing.T) {
 	for _, text := range []string{
 		`{"jattack":"statistics","body":{"at_us":-1}}`, `{"jattack":"statistics","body":{"sessions":3}}`, `garbage`,

@@ -43,8 +43,8 @@ svg { background: #f6f6f6; display: block } .key { font-size: 13px } .missed { f
 {{range .R.Reasons}}<p>{{.}}</p>{{end}}{{range .Notes}}<p>{{.}}</p>{{end}}
 <p>{{.R.Clients.Came}} clients came, {{.R.Clients.Opened}} connected, {{.R.Clients.Failed}} did not, {{.R.Clients.Lost}} were lost.</p>
 <p>Knee: {{.Knee}}.{{if .R.Knee}} The dashed lines are there.{{end}}</p>
-{{if .R.Checked}}<table><tr><th>threshold</th><th>measured</th><th></th></tr>
-{{range .R.Checked}}<tr><td>{{.Text}}</td><td>{{with .Value}}{{printf "%.4g" .}}{{else}}not measured{{end}}</td><td{{if not .Met}} class="missed"{{end}}>{{if .Met}}met{{else}}missed{{end}}</td></tr>
+{{with .Thresholds}}<table><tr><th>threshold</th><th>measured</th><th></th></tr>
+{{range .}}<tr><td>{{index . 0}}</td><td>{{index . 1}}</td><td{{if eq (index . 2) "MISSED"}} class="missed"{{end}}>{{index . 2}}</td></tr>
 {{end}}</table>{{end}}
 <table>{{range .Figures}}<tr><td>{{index . 0}}</td><td>{{index . 1}}</td></tr>
 {{end}}</table>
@@ -73,12 +73,13 @@ func (r *Result) WritePage(w io.Writer) error {
 		of("Lateness of the arms' clocks, 99th percentile", "ms", func(s Sample) float64 { return s.Lag * 1e3 }).named("latest arm"),
 	}
 	return page.Execute(w, struct {
-		R       *Result
-		Notes   []string
-		Knee    string
-		Figures [][2]string
-		Curves  []curve
-	}{r, r.notes(), r.kneeText(), figures, curves})
+		R          *Result
+		Notes      []string
+		Knee       string
+		Thresholds [][3]string
+		Figures    [][2]string
+		Curves     []curve
+	}{r, r.notes(), r.kneeText(), r.thresholds(), figures, curves})
 }
 
 var colors = []string{"#0057b8", "#c1440e"}

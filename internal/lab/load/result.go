@@ -279,6 +279,14 @@ func (r *Result) WriteTable(w io.Writer) error {
 	}
 	fmt.Fprintf(t, "  processors, at most\tarms %.2f\tpeer %.2f\n", arm, peer)
 	fmt.Fprintf(t, "  knee\t%s\n", r.kneeText())
+	for _, row := range r.thresholds() {
+		fmt.Fprintf(t, "  threshold %s\t%s\t%s\n", row[0], row[1], row[2])
+	}
+	return t.Flush()
+}
+
+// thresholds are shown with what was measured and how that was judged: not at all, where the run has no verdict.
+func (r *Result) thresholds() (rows [][3]string) {
 	for _, c := range r.Checked {
 		met, value := "met", "not measured"
 		if !c.Met {
@@ -287,12 +295,12 @@ func (r *Result) WriteTable(w io.Writer) error {
 		if c.Value != nil {
 			value = fmt.Sprintf("%.4g", *c.Value)
 		}
-		if r.Verdict == Refused {
+		if r.Verdict == Refused || r.Verdict == Stopped {
 			met = "open"
 		}
-		fmt.Fprintf(t, "  threshold %s\t%s\t%s\n", c.Text, value, met)
+		rows = append(rows, [3]string{c.Text, value, met})
 	}
-	return t.Flush()
+	return rows
 }
 
 func figure(name string, v float64) string {

@@ -72,9 +72,9 @@ type Group struct {
 	Manifest   string        `yaml:"manifest"`
 	Tracker    string        `yaml:"tracker"`
 	Site       string        `yaml:"site"`
-	Token      string        `yaml:"token"`
-	Endpoint   string        `yaml:"endpoint"` // of WHIP or WHEP; {client} in it is the number of the client
-	Swarms     int           `yaml:"swarms"`   // that sessions of behavior join are spread over; 1
+	Token      string        `yaml:"token" json:"-"` // a result is shown around
+	Endpoint   string        `yaml:"endpoint"`       // of WHIP or WHEP; {client} in it is the number of the client
+	Swarms     int           `yaml:"swarms"`         // that sessions of behavior join are spread over; 1
 }
 
 // whole is the time of a run in which the clients of all groups are there: from when the last has come until the first leaves. There is

@@ -166,6 +166,18 @@ func TestAMissedThreshold(t *testing.T) {
 	if err := r.WritePage(&page); err != nil || strings.Contains(page.String(), "<script>") || strings.Count(page.String(), "<polyline") < 8 || strings.Contains(page.String(), "src=") {
 		t.Errorf("%v\n%s", err, page.String())
 	}
+	for _, r.Verdict = range []Verdict{Refused, Stopped} {
+		table.Reset()
+		page.Reset()
+		if err := errors.Join(r.WriteTable(&table), r.WritePage(&page)); err != nil {
+			t.Error(err)
+		}
+		for _, text := range []string{table.String(), page.String()} {
+			if strings.Contains(text, "MISSED") || strings.Contains(text, ">met<") || strings.Count(text, "open") != 3 {
+				t.Errorf("%s is no verdict on a threshold\n%s", r.Verdict, text)
+			}
+		}
+	}
 }
 
 // TestViewersThatGaveUpAreLost: without the manifest there is neither a startup nor a stall that would tell.
