@@ -74,6 +74,9 @@ func TestAlertsAreWhole(t *testing.T) {
 			if !severity.MatchString(r.Labels["severity"]) || len(r.Annotations["summary"]) < 30 {
 				t.Errorf("%s says not how bad it is, or what", r.Alert)
 			}
+			if at := r.Annotations["runbook_url"]; at != "docs/operations/observing.md#alerts" {
+				t.Errorf("%s: its runbook is %q", r.Alert, at)
+			}
 			if !strings.Contains(string(page), "\n| "+r.Alert+" | ") {
 				t.Errorf("docs/operations/observing.md does not say what to do about %s", r.Alert)
 			}
