@@ -26,7 +26,7 @@ func (c *Client) Flow(ctx context.Context, f seed.Fetch, take func([]byte) error
 	}
 	defer resp.Body.Close() //nolint:errcheck // what was needed has been read
 	got := c.described(resp)
-	got.Sized = resp.ContentLength >= 0
+	got.Sized, got.Clock = resp.ContentLength >= 0, clockOf(resp.Header, time.Now())
 	quiet := time.AfterFunc(c.silence, func() { cancel(fmt.Errorf("%w for %v", errSilent, c.silence)) })
 	defer quiet.Stop()
 	for buffer := make([]byte, flowBuffer); ; quiet.Reset(c.silence) {

@@ -91,7 +91,7 @@ func clockOf(h http.Header, now time.Time) time.Duration {
 
 // described is what the header of a response says of the object.
 func (c *Client) described(resp *http.Response) *seed.Fetched {
-	got := &seed.Fetched{Validator: resp.Header.Get("ETag"), Clock: clockOf(resp.Header, time.Now())}
+	got := &seed.Fetched{Validator: resp.Header.Get("ETag")}
 	if got.Validator == "" {
 		got.Validator = resp.Header.Get("Last-Modified")
 	}

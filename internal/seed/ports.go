@@ -59,7 +59,7 @@ type Fetched struct {
 	Validator    string // ETag, else Last-Modified, else empty
 	Path         string // below fetch_base, after redirects; empty when they led elsewhere
 	Sized        bool   // of Flow: the length was said ahead of the bytes
-	// Clock is by how much the seed's clock is ahead of the origin's at least, below 0 behind it; 0: it may be right.
+	// Clock, of Flow, is by how much the seed's clock is ahead of the origin's at least, below 0 behind it; 0: it may be right.
 	Clock time.Duration
 }
 

@@ -107,8 +107,7 @@ func (s *sharing) review() (followed int, shed int64) {
 	s.with(func(n *parts.Node, now int64) {
 		var lacks *segment.ID
 		for id := range s.wanted {
-			s.reviewOne(n, now, id)
-			if s.wanted[id] && s.followed[id] == nil && s.title.stream(id) == nil {
+			if s.reviewOne(n, now, id) {
 				lacks = &id
 			}
 		}
@@ -126,25 +125,24 @@ func (s *sharing) review() (followed int, shed int64) {
 	return followed, shed
 }
 
-// reviewOne does so for one stream. Its cost is not that of all others: viewers say what they like. Under mu.
-func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) {
+// reviewOne does so for one stream, and says whether it is wanted and not listed. Its cost is not that of all others: viewers say what they
+// like. Under mu.
+func (s *sharing) reviewOne(n *parts.Node, now int64, id segment.ID) (lacks bool) {
 	r := s.followed[id]
 	switch {
 	case n.Followers(id) == 0:
 		delete(s.wanted, id)
 	case r == nil:
 		s.wanted[id] = true
-		if !s.justLeft(now, id) {
-			s.begin(n, now, id)
-		}
-		return
+		return !s.justLeft(now, id) && !s.begin(n, now, id)
 	case s.title.follows(r.manifest) && s.paid(n, r):
-		return
+		return false
 	}
 	if r != nil {
 		s.left[id] = now
 		s.leave(n, now, r)
 	}
+	return false
 }
 
 // leave leaves a stream. Under mu.
@@ -161,19 +159,15 @@ func (s *sharing) justLeft(now int64, id segment.ID) bool {
 	return was && now-at < tickEvery.Microseconds()
 }
 
-// begin follows a stream if it is one of the title's, and the site has a place for it. Under mu.
-func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
-	ix := s.title.stream(id)
+// begin follows a stream if it is one of the title's, and the site has a place for it; false: it is none. Under mu.
+func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) (listed bool) {
+	ix, path, part, chunked := s.title.stream(id)
 	if ix == nil {
-		return // the manifest beside may list it, which review has read
-	}
-	path, part, chunked := ix.lowLatency(id)
-	if path == "" {
-		return
+		return false // the manifest beside may list it, which review has read
 	}
 	payer, ok := s.title.site.followed.take(s.following(n, id))
 	if !ok {
-		return // it is looked again
+		return true // it is looked again
 	}
 	r := newOpenStream(s, id, ix.manifest, path, payer)
 	follow := (&rendition{openStream: r}).follow
@@ -183,10 +177,11 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
 	if !s.all.tasks.begin(follow) {
 		r.cancel()
 		s.title.site.followed.leave(payer)
-		return
+		return true
 	}
 	s.followed[id] = r
 	r.stream = n.Follow(now, id, parts.Settings{Part: part.Microseconds()})
+	return true
 }
 
 // wantBeside has the manifest beside the first one read, for a viewer that follows a stream which is not listed. One stream a review: viewers

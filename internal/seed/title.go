@@ -12,6 +12,7 @@ import (
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -169,14 +170,14 @@ func (t *title) find(ctx context.Context, id segment.ID, p party) (r *ref, why p
 	return nil, why
 }
 
-// stream is the index that lists a low-latency stream; nil: none in memory does.
-func (t *title) stream(id segment.ID) *index {
+// stream is the index that lists a low-latency stream, and what that says of it; nil: none in memory lists it.
+func (t *title) stream(id segment.ID) (ix *index, path string, part time.Duration, chunked *playlist.Chunked) {
 	for ix := range t.indexes() {
-		if path, _, _ := ix.lowLatency(id); path != "" {
-			return ix
+		if path, part, chunked = ix.lowLatency(id); path != "" {
+			return ix, path, part, chunked
 		}
 	}
-	return nil
+	return nil, "", 0, nil
 }
 
 // follows says whether a manifest is one that is followed.
