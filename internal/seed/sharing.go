@@ -101,9 +101,9 @@ func (s *sharing) sent(v *viewerLink) {
 	})
 }
 
-// review begins to follow the streams that are wanted and listed, and leaves those that no viewer follows. It returns how many are
-// followed, and how many bytes have been shed since the last time.
-func (s *sharing) review() (followed int, shed int64) {
+// review begins to follow the streams that are wanted and listed, and leaves those that no viewer follows. It counts the bytes that have been
+// shed since the last time, and returns how many streams are followed.
+func (s *sharing) review() (followed int) {
 	s.with(func(n *parts.Node, now int64) {
 		var lacks *segment.ID
 		for id := range s.wanted {
@@ -120,9 +120,10 @@ func (s *sharing) review() (followed int, shed int64) {
 			}
 		}
 		followed = len(s.followed)
-		shed, s.shed = n.Counts.Shed-s.shed, n.Counts.Shed
+		s.all.sink.Add(mPartShed, float64(n.Counts.Shed-s.shed))
+		s.shed = n.Counts.Shed
 	})
-	return followed, shed
+	return followed
 }
 
 // reviewOne does so for one stream, and says whether it is wanted and not listed. Its cost is not that of all others: viewers say what they

@@ -64,14 +64,11 @@ func (s *streams) tick() {
 		all = append(all, one)
 	}
 	s.mu.Unlock()
-	followed, shed := 0, int64(0)
+	followed := 0
 	for _, one := range all {
-		n, bytes := one.review()
-		followed += n
-		shed += bytes
+		followed += one.review()
 	}
 	s.sink.Set(mPartStreams, float64(followed))
-	s.sink.Add(mPartShed, float64(shed))
 }
 
 // ofParts says whether a message is one of parts.

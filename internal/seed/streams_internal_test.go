@@ -41,7 +41,7 @@ func TestStreamsOfASiteAreBounded(t *testing.T) {
 	for _, id := range ids {
 		s.heard(v, peer.Follow{Stream: id, On: true})
 	}
-	if n, _ := s.review(); n != 1 {
+	if n := s.review(); n != 1 {
 		t.Fatalf("%d streams are followed", n)
 	}
 	for id := range s.followed {
@@ -56,7 +56,7 @@ func TestStreamsOfASiteAreBounded(t *testing.T) {
 			shelves.site.followed.leave(payer)
 		}
 	}
-	if n, _ := s.review(); n != 1 || s.followed[ids[2]] != nil {
+	if n := s.review(); n != 1 || s.followed[ids[2]] != nil {
 		t.Errorf("%d streams are followed; one whose origin does not let requests wait: %v", n, s.followed[ids[2]] != nil)
 	}
 	all.gone(v)
@@ -93,7 +93,7 @@ func TestAViewerThatComesAndGoesEndsNoOthersLinks(t *testing.T) {
 			t.Errorf("in %d s another viewer was told %d times what the seed follows", seconds, told)
 		}
 		d.until(seconds + 1)
-		if n, _ := d.s.review(); n != 1 {
+		if n := d.s.review(); n != 1 {
 			t.Errorf("%d streams are followed once it has stayed", n)
 		}
 		d.s.heard(d.viewerLink, peer.Follow{Stream: d.id})

@@ -11,6 +11,7 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -108,6 +109,21 @@ func TestAStreamIsChargedToAViewerThatFollowsIt(t *testing.T) {
 	c.later.Store(int64(tickEvery)) // what was left rests
 	if c.joins(2, guest(3, "third")); followed(2) != parts.MaxStreams {
 		t.Errorf("%d of %d streams are followed that a viewer has places for", followed(2), parts.MaxStreams)
+	}
+}
+
+// TestWhatIsShedIsCounted also where a viewer leaves right behind it, and the last one of the title.
+func TestWhatIsShedIsCounted(t *testing.T) {
+	c, counts := newChannels(t, 1, 1), &testkit.Recorder{}
+	c.all.sink = counts
+	links := []*viewerLink{c.joins(0, guest(1, "a")), c.joins(0, guest(2, "b"))}
+	for _, v := range links {
+		v.sharing.Load().with(func(n *parts.Node, _ int64) { n.Counts.Shed += 1000 })
+		c.all.gone(v)
+		c.all.tick()
+	}
+	if n := counts.Value(mPartShed); n != 2000 {
+		t.Errorf("%v of 2000 bytes are counted", n)
 	}
 }
 
