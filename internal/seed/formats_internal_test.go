@@ -164,23 +164,33 @@ func TestATitleKeepsBothManifests(t *testing.T) {
 	})
 }
 
-// TestAnUnlistedStreamHasTheManifestBesideRead, for a viewer that follows it, and not before the first one has been.
-func TestAnUnlistedStreamHasTheManifestBesideRead(t *testing.T) {
+// TestAnUnlistedStreamHasBothManifestsRead, for a viewer that follows it: the one beside not before the first one has been, and the first one
+// again once memory had no room for it.
+func TestAnUnlistedStreamHasBothManifestsRead(t *testing.T) {
 	inStations(t, 2, "", func(t *testing.T, o *stations) {
 		title := newTitle(o.catalog, o.site, signal.ID{1}, firstManifest)
 		title.choose(firstManifest, besideManifest)
 		p := guest(2, "b")
-		title.wantBeside(p)
 		o.takes = time.Second
-		title.want(p)
-		title.wantBeside(p)
-		if title.peek(besideManifest) != nil {
-			t.Error("it is wanted before the first one was read")
+		for range 2 {
+			title.wantUnlisted(p)
+			if title.peek(firstManifest) == nil {
+				t.Fatal("the first one is not wanted")
+			}
+			if title.peek(besideManifest) != nil {
+				t.Error("it is wanted before the first one was read")
+			}
 		}
 		sleep.For(t.Context(), 3*time.Second)
-		title.wantBeside(p)
+		title.wantUnlisted(p)
 		if all := o.catalog.payers(title.peek(besideManifest)); len(all) != 1 || all[0] != p {
 			t.Errorf("it is charged to %+v", all)
+		}
+		o.catalog.mu.Lock()
+		o.catalog.drop(o.catalog.of(title.peek(firstManifest)))
+		o.catalog.mu.Unlock()
+		if title.wantUnlisted(p); title.peek(firstManifest) == nil {
+			t.Error("the first one is not read again")
 		}
 	})
 }

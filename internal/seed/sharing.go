@@ -112,7 +112,7 @@ func (s *sharing) review() (followed int) {
 			}
 		}
 		if lacks != nil {
-			s.wantBeside(n, *lacks)
+			s.wantUnlisted(n, *lacks)
 		}
 		for id := range s.left {
 			if !s.justLeft(now, id) {
@@ -185,11 +185,11 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) (listed bool) {
 	return true
 }
 
-// wantBeside has the manifest beside the first one read, for a viewer that follows a stream which is not listed. One stream a review: viewers
-// say what they like. Under mu.
-func (s *sharing) wantBeside(n *parts.Node, id segment.ID) {
+// wantUnlisted has the manifests read, for a viewer that follows a stream which is not listed. One stream a review: viewers say what they
+// like. Under mu.
+func (s *sharing) wantUnlisted(n *parts.Node, id segment.ID) {
 	if viewers := s.following(n, id); len(viewers) > 0 {
-		s.title.wantBeside(viewers[0])
+		s.title.wantUnlisted(viewers[0])
 	}
 }
 

@@ -98,14 +98,13 @@ func (t *title) wantOf(manifest string, p party) *index {
 	return t.catalog.want(t.site, manifest, p)
 }
 
-// wantBeside has the manifest beside the first one followed for a party that wants what the first one lacks, once that one has been
-// loaded, or could not be.
-func (t *title) wantBeside(p party) {
-	all := t.manifests()
-	if ix := t.peek(all[0]); ix == nil || ix.isFirst() {
+// wantUnlisted has the manifests followed for a party that wants what none lists yet: the one beside once the first one has been loaded, or
+// could not be.
+func (t *title) wantUnlisted(p party) {
+	if ix := t.want(p); ix == nil || ix.isFirst() {
 		return
 	}
-	for _, manifest := range all[1:] {
+	for _, manifest := range t.manifests()[1:] {
 		t.wantOf(manifest, p)
 	}
 }
