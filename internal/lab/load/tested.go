@@ -9,24 +9,29 @@ import (
 
 // tested is a server under test of another program, on this machine.
 type tested struct {
-	pid int
-	cpu float64 // of processors, seconds, when it was looked at last
-	at  time.Time
+	pid  int
+	used map[int]float64 // of processors, seconds, by process, when it was looked at last
+	at   time.Time
 }
 
 // look is how many processors the server has used since the last look, with all processes below it, and its memory in bytes. Threads and
-// processes that have ended since do not count. Once the server is gone both are 0.
+// processes that have ended since do not count, and take nothing from what the others have used. Once the server is gone both are 0.
 func (t *tested) look(now time.Time) (processors float64, resident int64) {
-	cpu := 0.0
+	used, more := map[int]float64{}, 0.0
 	for _, pid := range proc.Family(t.pid) {
-		used, _ := proc.CPU(pid) // 0 of one that ended just now
+		cpu, err := proc.CPU(pid)
+		if err != nil {
+			cpu = t.used[pid] // it has ended just now
+		}
+		used[pid] = cpu
+		more += max(0, cpu-t.used[pid])
 		bytes, _ := proc.Resident(pid)
-		cpu, resident = cpu+used, resident+bytes
+		resident += bytes
 	}
 	if !t.at.IsZero() && now.After(t.at) {
-		processors = max(0, cpu-t.cpu) / now.Sub(t.at).Seconds()
+		processors = more / now.Sub(t.at).Seconds()
 	}
-	t.cpu, t.at = cpu, now
+	t.used, t.at = used, now
 	return processors, resident
 }
 

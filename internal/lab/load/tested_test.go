@@ -3,9 +3,13 @@ package load
 import (
 	"math"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/proc"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // TestTheServerUnderTestIsMeasured: it is this process, and a second of it is one in which it has worked.
@@ -26,6 +30,28 @@ func TestTheServerUnderTestIsMeasured(t *testing.T) {
 	s.tested.pid = 1 << 30 // it is gone
 	if one := s.sample(time.Unix(3, 0)); one.PeerCPU != 0 || one.PeerRSS != 0 {
 		t.Errorf("once it is gone %v processors, %d bytes", one.PeerCPU, one.PeerRSS)
+	}
+}
+
+// TestAWorkerThatEndsHidesNoOther: a server may have a process for each client, and what one of these has used goes with it.
+func TestAWorkerThatEndsHidesNoOther(t *testing.T) {
+	worker := exec.Command("sh", "-c", "while :; do :; done")
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the worker has worked", func() bool {
+		used, err := proc.CPU(worker.Process.Pid)
+		return err != nil || used > 0.2
+	})
+	server := tested{pid: os.Getpid()}
+	server.look(time.Unix(1, 0))
+	_ = worker.Process.Kill()
+	_ = worker.Wait()
+	for began, x := time.Now(), 0.0; time.Since(began) < 50*time.Millisecond; x++ {
+		_ = math.Sqrt(x)
+	}
+	if used, _ := server.look(time.Unix(2, 0)); used < 0.02 {
+		t.Errorf("%v processors in a second in which the server worked for 50 ms", used)
 	}
 }
 
