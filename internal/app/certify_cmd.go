@@ -38,7 +38,8 @@ type certifyCmd struct {
 func (certifyCmd) Help() string {
 	return `Writes a file PLAYLIST.leeway beside each playlist, and MPD.REPRESENTATION.leeway beside each MPD: the signed digests of the segments. Copy it to the origin with the media. Viewers then
 share from the first segment on. What is signed already and has not changed is not read again.
-With --watch and --receive each part of a low-latency playlist gets a file PART.leeway, too, which goes with the part.
+With --watch and --receive each part of a low-latency playlist gets a file PART.leeway, too, which goes with the part. With --watch so do
+the chunks of low-latency DASH while their segment is written.
 
 Trackers have to know the key: put the line that --public prints into the site's configuration. Make the key once, keep it, and give
 each machine that packages the same file or a key of its own.

@@ -100,6 +100,7 @@ func (m *builder) lists() {
 	m.v.PartURLs = []vectorPartURL{
 		{"https://a.example/live/720p/41.2.m4s", nil, "https://a.example/live/720p/41.2.m4s.leeway"},
 		{"https://a.example/live/720p/41.m4s", []int64{1600, 4799}, "https://a.example/live/720p/41.m4s.1600-4799.leeway"},
+		{"https://a.example/live/720p/41.m4s", nil, "https://a.example/live/720p/41.m4s.leeway"}, // the end of a segment of chunks
 		{"https://a.example/41.m4s?token=a/b.c&x=%20", []int64{0, 999}, "https://a.example/41.m4s.0-999.leeway?token=a/b.c&x=%20"},
 		{"https://a.example/41.2.m4s?a#b", nil, "https://a.example/41.2.m4s.leeway?a"},
 	}

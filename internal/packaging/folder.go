@@ -217,6 +217,7 @@ func (p *Packager) CertifyText(ctx context.Context, file string, text []byte) (p
 // Finish signs what a plan says and writes its lists, and before them the certificates of parts, which viewers ask for at once. The lists
 // have what could be read, also where it fails since something could not be.
 func (p *Packager) Finish(ctx context.Context, plan *Plan) (changed bool, err error) {
+	p.streams.note(p, plan.File, plan.chunked)
 	broken := plan.finishParts(ctx)
 	defer func() { err = errors.Join(err, broken) }()
 	lists, err := plan.Sign(ctx)
@@ -231,7 +232,7 @@ func (p *Packager) Finish(ctx context.Context, plan *Plan) (changed bool, err er
 
 // Unlist removes the lists of a playlist that is gone, and the certificates of its parts.
 func (p *Packager) Unlist(file string) error {
-	left := p.dropParts(file)
+	left := errors.Join(p.dropParts(file), p.streams.drop(file))
 	p.forget(file)
 	names, err := fs.ReadDir(p.Root.FS(), path.Dir(file))
 	for _, d := range names {

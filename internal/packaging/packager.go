@@ -60,6 +60,7 @@ type Packager struct {
 	since    time.Time    // what was issued before is issued anew
 	folder   folder
 	parts    signedParts
+	streams  streams
 	imports  imports
 
 	mu    sync.Mutex
@@ -120,7 +121,7 @@ func New(s Settings) (*Packager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packager's key: %w", err)
 	}
-	p := &Packager{Settings: s, keys: keys, known: map[string]memory{}, imports: imports{all: map[string]playlist.Variables{}}, parts: signedParts{all: map[string]map[segment.Name]signedPart{}}}
+	p := &Packager{Settings: s, keys: keys, known: map[string]memory{}, imports: imports{all: map[string]playlist.Variables{}}, parts: signedParts{all: map[string]map[segment.Name]signedPart{}}, streams: streams{all: map[string]map[string]*stream{}}}
 	p.folder.root, p.folder.now, p.folder.parts = s.Root, s.Now, s.Parts
 	if s.Again {
 		p.since = s.Now().Truncate(time.Millisecond)

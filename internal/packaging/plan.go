@@ -35,6 +35,7 @@ type Plan struct {
 	life     time.Duration // the shortest of a list's certificates
 	lists    []*sheet
 	latest   latest
+	chunked  map[string]*playlist.Chunked // streams of chunks, by the name of their list
 }
 
 // sheet is one list of a plan.
@@ -127,7 +128,7 @@ func (p *Packager) PlanText(file string, text []byte) (*Plan, error) {
 
 // sheets plans the lists of an MPD.
 func (pl *Plan) sheets(m *playlist.Renditions) error {
-	pl.Refused = m.Refused
+	pl.Refused, pl.chunked = m.Refused, map[string]*playlist.Chunked{}
 	for _, rep := range m.Representations {
 		name := mpd.Name(pl.File, rep.ID)
 		for _, x := range rep.Indexes {
@@ -137,6 +138,9 @@ func (pl *Plan) sheets(m *playlist.Renditions) error {
 		}
 		if err := pl.sheet(name, &rep.Listed); err != nil {
 			return err
+		}
+		if rep.Chunked != nil && pl.packager.Parts {
+			pl.chunked[name] = rep.Chunked
 		}
 	}
 	return nil

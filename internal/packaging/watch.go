@@ -40,6 +40,13 @@ type watched struct {
 func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report func(file string, plan *Plan, err error)) error {
 	known := map[string]*watched{}
 	var last walked
+	failed := map[string]string{} // of streams of chunks, told once
+	chunks := func(name string, err error) {
+		if err != nil && failed[name] != err.Error() {
+			failed[name] = err.Error()
+			report(name, nil, err)
+		}
+	}
 	var slow time.Time // when all was looked at last
 	for at := p.Now(); ; {
 		all, touched := at.Sub(slow) > everySlow-Every/2, false
@@ -63,6 +70,7 @@ func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report fun
 				p.look(ctx, file, w, touched, report)
 			}
 		}
+		p.streams.grow(ctx, chunks)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -112,7 +120,7 @@ func (p *Packager) discover(known map[string]*watched, files []string) {
 		if !there[file] {
 			delete(known, file)
 			p.forget(file)
-			_ = p.dropParts(file) // what cannot be removed now is removed when it has ended
+			_ = errors.Join(p.dropParts(file), p.streams.drop(file)) // what cannot be removed now is removed when it has ended
 		}
 	}
 }
