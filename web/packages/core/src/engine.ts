@@ -16,7 +16,7 @@ import type { Download } from './transfer/downloads.ts';
 import { execute } from './transfer/execute.ts';
 import { createFreshness } from './transfer/freshness.ts';
 import { createGreeting } from './transfer/greeting.ts';
-import { createLists } from './transfer/lists.ts';
+import { createLists, streamUrl } from './transfer/lists.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createLowLatency } from './transfer/nodescript.ts';
 import { createPartCertificates } from './transfer/partcerts.ts';
@@ -212,6 +212,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       certificates: createPartCertificates(shared, { verification }),
       freshness,
       hand: loads.hand,
+      streamUrl,
     });
   const peers = createPeers(shared, {
     ...deps,

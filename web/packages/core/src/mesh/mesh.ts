@@ -16,12 +16,12 @@ import {
   newPause,
   newTree,
   orphaned,
+  ownRank,
   pause,
   placeOf,
   type State,
   seek,
   send,
-  sourceRank,
   tell,
 } from './trees.ts';
 
@@ -39,8 +39,9 @@ export class Mesh {
    * Whether certificates reach the node without a parent: only then may it be the source of a tree. And whether it has its parents push
    * nothing for now: no peer is tried meanwhile, since it could not send what ends its trial.
    */
-  canSource(can: boolean, holds = false): void {
+  canSource(can: boolean, holds = false, seeded = false): void {
     this.state.sources = can;
+    this.state.alone = can && !seeded && this.state.config.whole;
     this.state.holds = holds;
   }
 
@@ -161,9 +162,9 @@ export class Mesh {
    * to the node's own. It can be the source if certificates reach it.
    */
   leads(now: number, stripe: number): boolean {
-    const { slots } = this.state.uplink;
-    const own = sourceRank(this.state.config.self, stripe, slots);
-    return slots > 0 && !this.parent(stripe) && candidate(this.state, now, stripe, own) === undefined;
+    const m = this.state;
+    const own = ownRank(m, stripe);
+    return m.uplink.slots > 0 && !this.parent(stripe) && candidate(m, now, stripe, own) === undefined;
   }
 
   /** The peers that pieces of a stripe are pushed to. */

@@ -62,6 +62,8 @@ export interface Config {
   slots: number;
   /** and of one stripe; 0: as many. */
   perStripe?: number;
+  /** A source has all stripes from the origin, so that there is to be one of all. */
+  whole?: boolean | undefined;
   /** The node has every part from the origin, and is rank 0. */
   seed?: boolean;
 }

@@ -85,6 +85,8 @@ export interface State {
   uplink: Uplink;
   /** Certificates come without a parent, so that the node can be a source. */
   sources: boolean;
+  /** By the packager's word, of a stream whose source has all stripes. */
+  alone?: boolean | undefined;
   /** Parents are told to push nothing. */
   holds: boolean;
   /** Parents of which the node was left without one. */
@@ -122,6 +124,10 @@ export const orphaned = (m: State, t: Tree): void => {
   m.lost++;
 };
 
+/** The rank of a node as the source of a stripe. */
+export const ownRank = ({ config, uplink }: State, stripe: number): number =>
+  config.whole ? sourceRank(config.self, 0, config.slots) : sourceRank(config.self, stripe, uplink.slots);
+
 /** The rank of a viewer as the source of a stripe: the more slots the lower, ties by a hash. */
 export const sourceRank = (id: string, stripe: number, slots: number): number => {
   const hash = fnv1a32(fnv1a32(fnvStart, id), `0${stripe.toString(16)}`.slice(-2)) >>> 0;
@@ -140,7 +146,7 @@ export const placeOf = (m: State, stripe: number): Place => {
     path = [...above.path, self];
   } else if (!seed) {
     if (!m.sources) return nowhere;
-    rank = sourceRank(self, stripe, m.uplink.slots);
+    rank = ownRank(m, stripe);
   }
   const room = path.length < maxPath ? Math.min(roomOf(m, stripe), maxSlots) : 0;
   return { rank, path, room, least: Math.min(maxSlots, ...children.map((c) => c.slots)) };
@@ -230,6 +236,8 @@ export const expire = (m: State, now: number, stripe: number): void => {
 /** Subscribes to the best peer that is better than what the node has. The parent stays until the new one has sent something. */
 export const seek = (m: State, now: number, stripe: number): void => {
   const t = m.trees[stripe]!;
+  // There is to be one source of all stripes: the same that it would be.
+  if (m.alone && placeOf(m, stripe).rank > ownRank(m, stripe)) drop(m, stripe);
   if (t.next !== undefined || m.holds) return;
   // While the parent misses parts, another one of the same tree is as good.
   const best = candidate(m, now, stripe, placeOf(m, stripe).rank + (t.missed > 0 ? 1 : 0));

@@ -52,8 +52,8 @@ export type Act =
   | { do: 'fetch'; stream: string; turn: number; runs: Run[] }
   /** All of the part that the player waits for has come: `bytes` has it. */
   | { do: 'ready'; stream: string; turn: number }
-  /** Asks for the packager's certificate of a part to be loaded and verified: `loaded` is the answer. One load of a stream runs at a time. */
-  | { do: 'certificate'; stream: string; turn: number }
+  /** Asks for the packager's certificate of a part to be loaded and verified: `loaded` is the answer. One load of a stream runs at a time. `of`: of a chunk, or of the end of a segment, what it is loaded by. */
+  | { do: 'certificate'; stream: string; turn: number; of?: unknown }
   /** Gives up the load of a certificate that runs: it has missed. */
   | { do: 'give-up'; stream: string }
   /** What a peer did that the owner counts, or ends the link for. Bytes are of `unsolicited`, or of a `bad-piece` that no check was of. */

@@ -11,6 +11,8 @@ const silence = 4;
 const mostMisses = 4;
 const minPause = 4_000_000;
 const maxPause = 600_000_000;
+/** How often the certificate of a chunk is asked for. */
+const mostTries = 3;
 
 /** Whether the node can be a source by the packager's word. */
 export const vouches = ({ signed, set }: State, now: number): boolean =>
@@ -27,20 +29,34 @@ const missed = (k: Packager, now: number): void => {
   if (++k.misses >= mostMisses) k.again = now + Math.min(minPause * 2 ** (k.misses - mostMisses), maxPause);
 };
 
+/** Whether the node is to be the source of one of the pieces of runs or, without runs, of a part. */
+const isSource = (s: State, now: number, p: Part, runs: Run[] = []): boolean =>
+  !seeded(s, now) && linked(s, (l) => !l.seed && l.follows.has(s.id)) && leads(s, now, p, runs);
+
+/** Whether certificates of chunks are to be loaded: the node is to be the source, and the packager has not missed too many. */
+export const signs = (s: State, now: number, p: Part): boolean => now >= s.signed.again && isSource(s, now, p);
+
 /**
  * Asks for the packager's certificate of a part, if this node is to be the source of one of the pieces that the origin is asked for: those
- * of runs or, without runs, all. It is also called for a part of unknown length, which the origin is not asked for yet.
+ * of runs or, without runs, all. It is also called for a part of unknown length, which the origin is not asked for yet. A chunk is known
+ * when the origin has sent it.
  */
-export const wantCertificate = (s: State, now: number, p: Part, runs: Run[]): void => {
+export const wantCertificate = (s: State, now: number, p: Part, runs?: Run[]): void => {
   const { signed: k, owner } = s;
-  if (!s.asked?.packaged || p.content || p.sought || seeded(s, now) || !leads(s, now, p, runs)) return;
-  if (!linked(s, (l) => !l.seed && l.follows.has(s.id))) return;
+  const known = p.fits ? p.beside : s.asked?.packaged;
+  if (!known || p.content || p.sought === (p.beside ? mostTries : 1) || !isSource(s, now, p, runs)) return;
   late(s, now);
   if (k.loading !== undefined || now < k.again) return;
-  p.sought = true;
+  p.sought++;
   k.loading = p.turn;
   k.since = now;
-  owner.do({ do: 'certificate', stream: s.id, turn: p.turn });
+  owner.do({ do: 'certificate', stream: s.id, turn: p.turn, of: p.beside });
+};
+
+/** Asks for the certificate that comes next of chunks that the origin has sent: one load runs at a time. */
+export const goOn = (s: State, now: number): void => {
+  for (const p of [...s.shelf.parts.values()].sort((a, b) => (a.turn - b.turn) | 0))
+    if (p.beside) wantCertificate(s, now, p);
 };
 
 /** Gives up a load that has taken as long as a part plays: the part is of no use to children by then. */
@@ -56,8 +72,10 @@ const leads = (s: State, now: number, p: Part, runs: Run[]): boolean => {
   return !runs.length && all.some((stripe) => s.mesh.leads(now, stripe));
 };
 
-/** Whether what came of a load counts. */
-export const loaded = ({ signed: k }: State, now: number, good: boolean): void => {
-  if (good) k.misses = 0;
-  else missed(k, now);
+/** Whether what came of a load counts. A chunk may be here before its certificate is there: that is asked for again. */
+export const loaded = (s: State, now: number, p: Part | undefined, good: boolean): void => {
+  if (good) {
+    s.signed.misses = 0;
+    goOn(s, now);
+  } else if (!p?.beside || p.sought === mostTries) missed(s.signed, now);
 };

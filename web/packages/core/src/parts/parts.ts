@@ -149,7 +149,7 @@ export class Node implements Receiver {
     const s = this.streams.get(stream);
     if (s?.signed.loading !== turn) return;
     s.signed.loading = undefined;
-    loaded(s, now, !!c && s.certified(now, turn, c));
+    loaded(s, now, s.shelf.parts.get(turn), !!c && s.certified(now, turn, c));
     s.flush(now);
   }
 

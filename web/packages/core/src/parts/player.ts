@@ -17,7 +17,7 @@ export const look = (s: State, now: number): void => {
   } else if (p.length === 0) {
     if (s.short || !all.some((stripe) => s.mesh.parent(stripe))) fetchWhole(s, now, p);
     // It says how long the part is, so what this node is the source of need not wait until it is due.
-    else wantCertificate(s, now, p, []);
+    else wantCertificate(s, now, p);
   } else {
     fetch(s, now, p, (i) => s.short || !s.mesh.parent(stripeIn(p, i)));
   }

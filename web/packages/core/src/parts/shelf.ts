@@ -9,6 +9,8 @@ export const kept = 16;
 export const ahead = 8;
 /** The turns of a segment. */
 export const turns = 256;
+/** The last of them, at which the end of a segment of chunks is told. */
+export const end = turns - 1;
 /** The longest part that is taken and pushed, bytes. The origin sends longer ones. */
 export const maxPart = 3 << 20;
 /** The same at a turn: the last one of a segment may be the end of a segment of chunks, of which no pieces are pushed. */
@@ -74,8 +76,10 @@ export interface Part {
   whole?: boolean;
   /** Parents were told. */
   enough?: boolean;
-  /** The packager's certificate of it was asked for. */
-  sought?: boolean;
+  /** How often the packager's certificate of it was asked for. */
+  sought: number;
+  /** Of a chunk that the origin has sent, or of the end of a segment: what the owner loads the packager's certificate by. */
+  beside?: unknown;
   /** Stripes of which the parent was told to have missed it. */
   missed: boolean[];
 }
@@ -137,6 +141,7 @@ export class Shelf {
         without: new Set(),
         judged: [],
         missed: [],
+        sought: 0,
       };
       this.parts.set(turn, p);
     }
@@ -153,8 +158,8 @@ export class Shelf {
     return [...this.parts.values()].some((p) => p.turn !== turn && (p.named === id || p.content?.segment === id));
   }
 
-  /** How long a part is whose length is not known: as the longest that is here. */
+  /** How long a part is whose length is not known: as the longest that is here. The end of a segment of chunks is none. */
   usual(): number {
-    return Math.max(0, ...[...this.parts.values()].map((p) => p.length));
+    return Math.max(0, ...[...this.parts.values()].map((p) => (p.turn % turns === end ? 0 : p.length)));
   }
 }

@@ -33,6 +33,8 @@ export interface Settings {
   part: number;
   /** and how long what is listed at a time, where that is less. */
   idle?: number;
+  /** Of chunks: the origin sends all stripes, or none. */
+  whole?: boolean;
 }
 
 /** What the player's request for a part bears. */

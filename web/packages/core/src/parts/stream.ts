@@ -7,7 +7,7 @@ import { pieceCount } from '../segment/segment.ts';
 import type { Check } from './act.ts';
 import { claims } from './claims.ts';
 import { keyOf } from './link.ts';
-import { late, seeded, vouches } from './packager.ts';
+import { goOn, late, seeded, vouches } from './packager.ts';
 import { came, hold, look } from './player.ts';
 import { heads, push } from './push.ts';
 import { type Content, longest, misfits, type Part, Shelf, sameContent, size } from './shelf.ts';
@@ -34,7 +34,7 @@ export class Stream implements State {
     readonly id: string,
     readonly set: Settings,
   ) {
-    this.mesh = new Mesh({ self: owner.self, stripes, slots: set.slots });
+    this.mesh = new Mesh({ self: owner.self, stripes, slots: set.slots, whole: set.whole });
   }
 
   /** Removes a peer from the stream. */
@@ -52,7 +52,8 @@ export class Stream implements State {
 
   /** Sends what the mesh wants to say. */
   flush(now: number): void {
-    this.mesh.canSource(vouches(this, now) || seeded(this, now), this.short);
+    const fed = seeded(this, now);
+    this.mesh.canSource(fed || vouches(this, now), this.short, fed);
     this.deliver(now, this.mesh.decide(now));
     hold(this);
   }
@@ -61,6 +62,7 @@ export class Stream implements State {
   tick(now: number): void {
     look(this, now);
     late(this, now);
+    goOn(this, now);
     this.flush(now);
   }
 

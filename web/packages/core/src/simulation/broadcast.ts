@@ -86,6 +86,20 @@ export class Broadcast {
 
   /** What a viewer fetches beside a part: its certificate, which is there when the packager has written it. */
   fetchBeside(node: string, part: BroadcastPart, n: number, url: string, signal: AbortSignal): Promise<OriginResult> {
+    const data = this.content(part.name);
+    return this.beside(node, n, signal, url, () =>
+      url === `${part.url}.leeway` ? { name: part.name, data, object: data.length } : undefined,
+    );
+  }
+
+  /** A certificate that is there when the packager has written it: so long after the n-th part. */
+  protected beside(
+    node: string,
+    n: number,
+    signal: AbortSignal,
+    url: string,
+    of: () => { name: string; data: Uint8Array; object: number } | undefined,
+  ): Promise<OriginResult> {
     const counts = this.certificates.get(node) ?? { asked: 0, there: 0 };
     this.certificates.set(node, counts);
     counts.asked++;
@@ -93,11 +107,11 @@ export class Broadcast {
       signal.addEventListener('abort', () => reject(new Error('AbortError')));
       this.network.world.setTimer(() => {
         const { packager } = this;
-        if (!packager || url !== `${part.url}.leeway` || this.dueMs(n) + packager.lateMs(n) > 0)
-          return reject(new Error('404'));
+        const what = of();
+        if (!packager || !what || this.dueMs(n) + packager.lateMs(n) > 0) return reject(new Error('404'));
         counts.there++;
         const nowMs = Math.floor(this.network.world.now());
-        const data = packager.signer.certify(part.name, this.content(part.name), nowMs);
+        const data = packager.signer.certify(what.name, what.data, nowMs, what.object);
         resolve({ data: data.slice().buffer as ArrayBuffer, status: 200, url });
       }, answerMs);
     });

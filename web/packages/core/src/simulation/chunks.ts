@@ -3,7 +3,7 @@
 import { joinBytes } from '../certificate/index.ts';
 import type { EngineDeps } from '../enginedeps.ts';
 import type { Loading } from '../playback.ts';
-import type { Growing, OriginFetcher } from '../ports.ts';
+import type { Growing, OriginFetcher, OriginResult } from '../ports.ts';
 import { paced } from '../transfer/paced.ts';
 import { Broadcast, type BroadcastPart } from './broadcast.ts';
 import { EdgeViewer } from './edgeviewer.ts';
@@ -55,6 +55,23 @@ export class ChunkBroadcast extends Broadcast {
     return super.dueMs(n) + this.lateMs(n);
   }
 
+  /** What a viewer fetches beside a segment: the certificate of a chunk, or of all of it. */
+  fetchSigned(node: string, sequence: number, url: string, signal: AbortSignal): Promise<OriginResult> {
+    const [, first, last] = /(?:\.(\d+)-(\d+))?\.leeway$/.exec(url)!;
+    const key = this.key(sequence);
+    const whole = this.segment(sequence);
+    const index = last
+      ? Array.from({ length: this.perSegment }, (_, i) => this.begins(i + 1)).indexOf(+last + 1)
+      : this.perSegment - 1;
+    const name = last ? `${key}#${first}-${last}` : key;
+    const data = last ? whole.slice(+first!, +last + 1) : whole;
+    const n = this.perSegment * sequence + index;
+    const known = index >= 0 && (!last || this.begins(index) === +first!);
+    return this.beside(node, n, signal, url, () =>
+      known ? { name, data, object: last ? +last + 1 : data.length } : undefined,
+    );
+  }
+
   key(sequence: number): string {
     return `/live/${this.rendition}/${sequence}.m4s`;
   }
@@ -72,9 +89,16 @@ export class ChunkBroadcast extends Broadcast {
     return Math.floor(this.perSegment * this.partBytes * (index / this.perSegment) ** this.bend);
   }
 
+  /** A chunk: a moof box of 16 bytes, and its mdat. */
   override content(name: string): Uint8Array {
     const [, first, last] = /#(\d+)-(\d+)$/.exec(name)!;
-    return super.content(name, +last! - +first! + 1);
+    const data = super.content(name, +last! - +first! + 1);
+    const view = new DataView(data.buffer);
+    view.setUint32(0, 16);
+    view.setUint32(4, 0x6d6f6f66);
+    view.setUint32(16, data.length - 16);
+    view.setUint32(20, 0x6d646174);
+    return data;
   }
 
   segment(sequence: number): Uint8Array {
@@ -217,6 +241,7 @@ export class ChunkViewer extends EdgeViewer {
         playlist: manifest,
         representation: playing.rendition,
         growing,
+        beside: (url, signal) => playing.fetchSigned(this.id, sequence, url, signal),
         origin: playing.reader(this.id, sequence, heard),
       },
       this.network.world,

@@ -1,14 +1,14 @@
 /** The player's requests for segments that may still be made (spec/parts.md, "Chunks"): chunk by chunk from peers, else all from the origin. */
 
-import { joinBytes, representationUrl, sameBytes } from '../certificate/index.ts';
+import { joinBytes, sameBytes } from '../certificate/index.ts';
 import { dueAt } from '../mesh/mesh.ts';
-import { type Content, type Part, turnOf, turns } from '../parts/shelf.ts';
+import { goOn, signs } from '../parts/packager.ts';
+import { type Content, end, type Part, size, turnOf } from '../parts/shelf.ts';
 import { all } from '../parts/state.ts';
 import type { Stream } from '../parts/stream.ts';
 import type { Loading } from '../playback.ts';
-import type { Growing, OriginResult, SegmentRequest, SegmentResult, Source } from '../ports.ts';
+import type { ByteRange, Growing, OriginResult, SegmentRequest, SegmentResult, Source } from '../ports.ts';
 import { maxLength, piecesOf } from '../segment/segment.ts';
-import { plainUrl } from './lists.ts';
 import {
   before,
   behind,
@@ -17,6 +17,7 @@ import {
   type Followed,
   originOf,
   type PartLoadsHost,
+  resultOf,
   sent,
   toUs,
   type Waiting,
@@ -24,8 +25,8 @@ import {
 import { sourceOf } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
 
-/** The turn of a segment at which its end is told. */
-const end = turns - 1;
+/** The type of a box of media. */
+const mdat = 0x6d646174;
 /** Chunks that a segment is taken to have until one has come to its end. */
 const usual = 4;
 /** A chunk that plays for less counts as a part that plays so long: a frame would be waited for less long than a link takes. */
@@ -61,9 +62,24 @@ interface ChunkLoad extends Waiting {
   has: number;
   /** Bytes of the origin that the player has of an answer that was not waited for. */
   used: number;
+  /** The node is the source, by the packager's certificates of what the origin sends. */
+  signs?: boolean;
   /** Whether the end is that of these chunks is being looked at. */
   compares?: boolean;
 }
+
+/** How long the chunk is that begins at a byte of a segment, as its boxes say; 0: not all of it has come. */
+export const chunkLength = (data: Uint8Array, from: number): number => {
+  const view = new DataView(data.buffer, data.byteOffset);
+  for (let at = from; at + 8 <= data.length; ) {
+    const length = view.getUint32(at);
+    const end = at + length;
+    if (length < 8 || end > data.length) break;
+    if (view.getUint32(at + 4) === mdat) return end - from;
+    at = end;
+  }
+  return 0;
+};
 
 export interface ChunkLoads {
   load(request: SegmentRequest, instead: () => Loading): Loading;
@@ -88,6 +104,11 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
   const partMs = (l: ChunkLoad) => Math.max(chunkMs(l), leastMs);
   const leftUs = (l: ChunkLoad) => toUs(l.request.deadlineMs() + l.n * chunkMs(l));
   const contentAt = ({ in: f }: ChunkLoad, turn: number) => f.stream.shelf.parts.get(turn)?.content;
+  /** The chunk that begins at a byte, by its name. */
+  const begins =
+    ({ name }: ChunkLoad, at: number) =>
+    (of: string) =>
+      of.startsWith(`${name}#${at}-`);
   /** Whether anything behind a turn has been told. */
   const told = ({ shelf }: Stream, turn: number) =>
     [...shelf.parts.values()].some((p) => p.content && ((p.turn - turn) | 0) > 0);
@@ -98,7 +119,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     let at = 0;
     for (let turn = l.first; at < length; turn++) {
       const p = l.in.stream.shelf.parts.get(turn);
-      if (!p?.content?.name?.startsWith(`${l.name}#${at}-`) || !isHere(p)) return false;
+      if (!p?.content || !begins(l, at)(p.content.name!) || !isHere(p)) return false;
       at += p.length;
     }
     return true;
@@ -110,9 +131,11 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     for (;;) {
       if (l.over || l.n === end) break;
       const p = f.stream.shelf.parts.get(l.turn);
-      if (!p?.content || !p.fits?.(p.content.name!)) break;
-      const here = isHere(p);
-      if (!here && l.sent.length < l.at + p.length) break;
+      if (!p) break;
+      if (!p.content && l.signs) size(p, chunkLength(l.sent, l.at));
+      else if (!p.content || !p.fits?.(p.content.name!)) break;
+      const here = !!p.content && isHere(p);
+      if (!p.length || (!here && l.sent.length < l.at + p.length)) break;
       take(l, p, here);
     }
     const last = contentAt(l, l.first + end);
@@ -159,12 +182,21 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     } else {
       // It may be of another version: it is not put together with what is verified.
       l.chunks = undefined;
-      within(f, (stream, now) => sent(stream, now, turn, l.sent.subarray(at, l.at)));
+      within(f, (stream, now) => {
+        if (!p.content) sign(l, stream, now, p, { first: at, last: l.at - 1 });
+        sent(stream, now, turn, l.sent.slice(at, l.at));
+      });
     }
     f.givenUs = shared.nowUs();
     if (f.load !== l) return;
     const left = behind(shared, l.request.bitrate, partMs(l), leftUs(l));
     within(f, (stream, now) => stream.buffer(now, left, !told(stream, turn)));
+  };
+
+  /** Has the packager's certificate of a chunk that the origin has sent be loaded, or, without a range, that of the segment. */
+  const sign = ({ request }: ChunkLoad, stream: Stream, now: number, p: Part, range?: ByteRange) => {
+    p.beside = { request: { ...request, range } };
+    goOn(stream, now);
   };
 
   const count = ({ in: f }: ChunkLoad, source: Source) =>
@@ -175,8 +207,8 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     let follows = false;
     within(l.in, (stream, now) => {
       follows = true;
-      const { turn, at, name } = l;
-      stream.expect(now, turn, (of) => of.startsWith(`${name}#${at}-`), true);
+      const { turn } = l;
+      stream.expect(now, turn, begins(l, l.at), true);
       const left = leftUs(l);
       const fails = line.fails();
       const inHand = before(shared, l.request.bitrate, partMs(l), left);
@@ -223,7 +255,14 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       if (!got.unshared) advance(l);
       if (l.over) return;
       // The origin has it all, and no parent has told the chunk.
-      if (l.at < l.sent.length) within(l.in, ({ mesh }, now) => all.forEach((stripe) => void mesh.missed(now, stripe)));
+      within(l.in, (stream, now) => {
+        if (l.at < l.sent.length) for (const stripe of all) stream.mesh.missed(now, stripe);
+        else if (l.signs) {
+          const turn = l.first + end;
+          stream.expect(now, turn, (of) => of === l.name, true);
+          sign(l, stream, now, stream.shelf.part(turn));
+        }
+      });
       finish(l, got);
     };
     const failed = (error: unknown) => {
@@ -263,9 +302,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       Object.assign(f.stream.set, { part: toUs(partMs(l)), idle: toUs(chunkMs(l)) });
     }
     const data = got ? got.data : (joinBytes(...l.chunks!).buffer as ArrayBuffer);
-    const source = sourceOf(bytes);
-    const reason = bytes.origin + bytes.seed ? (shared.off ?? 'no-holder') : undefined;
-    hand(request, l, { data, source, reason, bytes, status: got?.status, crowded: got?.crowded });
+    hand(request, l, resultOf(shared, data, bytes, got));
   };
 
   /** It is not waited for any more. */
@@ -287,7 +324,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     if (!playlist || representation === undefined || range || first === undefined) return undefined;
     // It is complete: what peers push of later ones would be too far ahead, and charged to them.
     if (zeroMs && host.serverMs() - zeroMs - startMs > durationMs) return undefined;
-    const url = representationUrl(plainUrl(playlist), representation);
+    const url = host.streamUrl(playlist, representation);
     const [id, known] = await Promise.all([{ url }, request].map(idOf));
     if (!id || !known || !sharing(shared)) return undefined;
     const f = follow(request, url, id, toUs(durationMs / usual));
@@ -323,10 +360,13 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
         if (!load.over && !load.compares) need(load);
       },
     });
-    within(f, (stream, now) => stream.expect(now, first, (of) => of.startsWith(`${name}#0-`), true));
+    within(f, (stream, now) => {
+      stream.expect(now, first, begins(load, 0), true);
+      load.signs = host.packaged() && signs(stream, now, stream.shelf.part(first));
+    });
     if (adaptive && !line.estimate()) return undefined;
     // Nothing feeds the node, or what is complete is shared whole.
-    if (all.some((stripe) => !f.stream.mesh.path(stripe).length)) return undefined;
+    if (!load.signs && all.some((stripe) => !f.stream.mesh.path(stripe).length)) return undefined;
     const last = contentAt(load, first + end);
     const over = last || told(f.stream, first + end);
     return over && !(last && areHere(load, last)) ? undefined : load;

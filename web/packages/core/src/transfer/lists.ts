@@ -63,6 +63,10 @@ interface List {
   misses: number;
 }
 
+/** The URL of a media playlist, or what stands for it in an MPD. */
+export const streamUrl = (playlist: string, representation?: string): string =>
+  plainUrl(representation === undefined ? playlist : representationUrl(playlist, representation));
+
 export const createLists = (shared: Shared, { counts, useful, came }: ListsHost): Lists => {
   const { clock, line, stats, settled, changed } = shared;
   /** By playlist, as their segments were asked for. */
@@ -146,8 +150,7 @@ export const createLists = (shared: Shared, { counts, useful, came }: ListsHost)
       for (const { entries } of lists.values()) if (entries.get(c.name) === c) entries.delete(c.name);
     },
     asked(s, { playlist, representation, beside }) {
-      if (playlist && representation !== undefined) playlist = representationUrl(playlist, representation);
-      s.playlist = playlist &&= plainUrl(playlist);
+      s.playlist = playlist &&= streamUrl(playlist, representation);
       if (!playlist) return;
       const list: List = lists.get(playlist) ?? { beside, entries: new Map(), againMs: 0, misses: 0 };
       list.beside = beside;

@@ -2,7 +2,8 @@
 
 import { partUrl } from '../certificate/index.ts';
 import type { Content } from '../parts/shelf.ts';
-import type { Followed, Waiting } from './partload.ts';
+import type { SegmentRequest } from '../ports.ts';
+import type { Followed } from './partload.ts';
 import type { Shared } from './shared.ts';
 import type { Verification } from './verification.ts';
 
@@ -10,14 +11,20 @@ export interface PartCertificatesHost {
   verification: Pick<Verification, 'judge' | 'keys'>;
 }
 
+/** What a certificate is beside: a part with its ID. That of a chunk says itself what it is of. */
+export interface Beside {
+  request: Pick<SegmentRequest, 'url' | 'range' | 'beside'>;
+  id?: string | undefined;
+}
+
 export interface PartCertificates {
   /** A packager's key is known. */
   wanted(): boolean;
   /**
-   * Loads the certificate of the part that the player of a stream waits for. `came` hears what it says, undefined if it does not count,
-   * unless the load is given up.
+   * Loads the certificate of the part that the player of a stream waits for, or of a chunk. `came` hears what it says, undefined if it does
+   * not count, unless the load is given up.
    */
-  load(f: Followed, l: Waiting, came: (content?: Content) => void): void;
+  load(f: Followed, l: Beside, came: (content?: Content) => void): void;
   /** Gives up the load that runs, if one does, */
   giveUp(f: Followed): void;
   /** since it takes too long. */
@@ -31,7 +38,7 @@ export const createPartCertificates = (
   { line, stats, segments, settled }: Shared,
   { verification }: PartCertificatesHost,
 ): PartCertificates => {
-  const take = async ({ request, id }: Waiting, abort: AbortController): Promise<Content | undefined> => {
+  const take = async ({ request, id }: Beside, abort: AbortController): Promise<Content | undefined> => {
     const { url, range, beside } = request;
     let seen = 0;
     const { data } = await beside!(partUrl(url, range), abort.signal, (loaded) => {
@@ -41,8 +48,9 @@ export const createPartCertificates = (
     });
     if (data.byteLength > mostCertificate) return undefined;
     const c = await verification.judge(undefined, new Uint8Array(data));
-    if (c?.alg !== 2 || (await segments.idOf(c.name)) !== id) return undefined;
-    return { ...c, segment: id };
+    if (c?.alg !== 2) return undefined;
+    const segment = await segments.idOf(c.name);
+    return id && segment !== id ? undefined : { ...c, segment };
   };
 
   const giveUp = (f: Followed): void => {

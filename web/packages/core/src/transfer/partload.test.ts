@@ -2,6 +2,7 @@ import { expect, it, vi } from 'vitest';
 import type { SegmentRequest } from '../ports.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { createLine } from './line.ts';
+import { streamUrl } from './lists.ts';
 import { createPartLoads, type Followed, type PartLoadsHost } from './partload.ts';
 import type { Shared } from './shared.ts';
 
@@ -17,6 +18,7 @@ const setUp = (aheadMs: number) => {
     idOf: async () => 'an ID',
     follow: () => ({ stream }) as unknown as Followed,
     packaged: () => false,
+    streamUrl,
     freshness: { dated: () => true, looked() {} },
     within: (f: Followed, what: (of: Followed['stream'], now: number) => void) => what(f.stream, 0),
   };

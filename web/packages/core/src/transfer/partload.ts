@@ -19,7 +19,6 @@ import type {
 } from '../ports.ts';
 import { pieceSize } from '../segment/segment.ts';
 import type { Freshness } from './freshness.ts';
-import { plainUrl } from './lists.ts';
 import type { Loads } from './loads.ts';
 import { sourceOf } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
@@ -84,6 +83,7 @@ export interface PartLoad extends Waiting {
 export interface PartLoadsHost {
   /** The ID of what has a name on the site; undefined: it has none. */
   idOf(ref: Pick<SegmentRef, 'url' | 'range'>): Promise<string | undefined>;
+  streamUrl(playlist: string, representation?: string): string;
   /** Follows the stream that a request is of, and no other of its track. */
   follow(request: SegmentRequest, url: string, id: string, partUs: number): Followed;
   /** A packager's key is known. */
@@ -154,6 +154,21 @@ export const counted = (
   stats.add('parts', { origin: 0, seed: 0, peer: 0, hops, lost: lost - (f?.lost ?? 0), [source]: 1 });
   if (f) f.lost = lost;
 };
+
+/** What the player is given, of which so many bytes came from where; of the origin's answer, if that is handed on. */
+export const resultOf = (
+  { off }: Shared,
+  data: ArrayBuffer,
+  bytes: Record<Source, number>,
+  got?: OriginResult,
+): SegmentResult => ({
+  data,
+  source: sourceOf(bytes),
+  reason: bytes.origin + bytes.seed ? (off ?? 'no-holder') : undefined,
+  bytes,
+  status: got?.status,
+  crowded: got?.crowded,
+});
 
 /** Bytes of a range; 0: not known. */
 const lengthOf = ({ range }: Pick<PartRef, 'range'>): number => (range ? range.last - range.first + 1 : 0);
@@ -249,10 +264,9 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
     const { request, in: f } = l;
     const { durationMs, part } = request;
     end(l);
-    const source = sourceOf(bytes);
-    const reason = bytes.origin + bytes.seed ? (shared.off ?? 'no-holder') : undefined;
-    counted(shared, f, source, reason);
-    hand(request, l, { data, source, reason, bytes, status: got?.status, crowded: got?.crowded });
+    const result = resultOf(shared, data, bytes, got);
+    counted(shared, f, result.source, result.reason);
+    hand(request, l, result);
     const last = part!.listed().at(-1);
     const all = last?.sequence === part!.sequence && last.index === part!.index;
     if (!f) return;
@@ -298,7 +312,7 @@ export const createPartLoads = (shared: Shared, host: PartLoadsHost): PartLoads 
   const begin = async (l: PartLoad) => {
     const { request } = l;
     const { part, playlist = '' } = request;
-    const url = plainUrl(playlist);
+    const url = host.streamUrl(playlist);
     const listed = part!.listed().slice(-kept);
     // Nothing is held back for what does not come.
     const fails = line.fails();

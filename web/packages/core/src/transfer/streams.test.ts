@@ -4,6 +4,7 @@ import { encodeParts } from '../protocol/parts.ts';
 import { createStats } from '../stats/stats.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { createLine } from './line.ts';
+import { streamUrl } from './lists.ts';
 import type { Peer } from './ports.ts';
 import type { Shared } from './shared.ts';
 import { createStreams, type StreamsHost } from './streams.ts';
@@ -41,6 +42,7 @@ const setUp = async () => {
       agrees() {},
     },
     certificates: { wanted: () => false, giveUp() {} },
+    streamUrl,
     freshness: { dated: () => false, looked() {} },
   };
   const streams = createStreams(shared as unknown as Shared, host as unknown as StreamsHost);

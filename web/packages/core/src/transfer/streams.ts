@@ -13,7 +13,7 @@ import type { SegmentRequest } from '../ports.ts';
 import { decodeParts, encodeParts, stripes } from '../protocol/parts.ts';
 import { byeBadPiece, byeProtocolError, type DataMessage } from '../protocol/peer.ts';
 import { createChunkLoads } from './chunkload.ts';
-import type { PartCertificates } from './partcerts.ts';
+import type { Beside, PartCertificates } from './partcerts.ts';
 import { createPartLoads, type Followed, type PartLoadsHost } from './partload.ts';
 import type { Peer } from './ports.ts';
 import type { Shared } from './shared.ts';
@@ -30,6 +30,7 @@ export interface StreamsHost {
   certificates: PartCertificates;
   freshness: PartLoadsHost['freshness'];
   hand: PartLoadsHost['hand'];
+  streamUrl: PartLoadsHost['streamUrl'];
 }
 
 export interface Streams {
@@ -110,11 +111,13 @@ export const createStreams: CreateStreams = (shared, host) => {
   /** The part that the player waits for is here, or is to be fetched, or its certificate is. */
   const serve = (a: Act & { do: 'fetch' | 'ready' | 'certificate' }) => {
     const f = of(a.stream);
-    const l = f?.load;
-    if (!f || l?.turn !== a.turn) return;
-    if (a.do === 'fetch') l.fetch(a.runs);
-    else if (a.do === 'ready') settled(l.ready());
-    else certificates.load(f, l, (content) => during((now) => node.loaded(now, a.stream, a.turn, content)));
+    const l = f?.load?.turn === a.turn ? f.load : undefined;
+    if (a.do === 'fetch') l?.fetch(a.runs);
+    else if (a.do === 'ready') l && settled(l.ready());
+    else {
+      const of = (a.of as Beside | undefined) ?? l;
+      if (f && of) certificates.load(f, of, (content) => during((now) => node.loaded(now, a.stream, a.turn, content)));
+    }
   };
 
   const blame = ({ from, why, bytes }: Act & { do: 'blame' }): void => {
@@ -209,7 +212,7 @@ export const createStreams: CreateStreams = (shared, host) => {
       if (was) leave(was.track);
       let f!: Followed;
       during((now) => {
-        const stream = node.follow(now, id, { slots, part });
+        const stream = node.follow(now, id, { slots, part, whole: !!request.growing });
         f = {
           track,
           url,
