@@ -43,8 +43,8 @@ export const createUnlisted: CreateUnlisted = ({ stats }, { rules, title = '', n
   const say = (what: string, parameters: string[]) =>
     notice(
       'signed-urls',
-      `${what} parameters that are probably one viewer's: ${parameters.join(', ')}`,
-      'Add those that select no content to key.ignore_query.',
+      `${what} parameters that are probably one viewer's: ${parameters.join(', ')}. Such names are not shared.`,
+      'If they do not select content, add them to key.ignore_query of the site, or a preset to key.presets.',
     );
 
   if (rules.hasCredential(title)) say('The title carries', parametersOf(title));
