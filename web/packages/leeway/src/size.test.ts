@@ -28,14 +28,12 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
   const node = seldom.holds.filter((path) => engine.holds.includes(path));
   expect(node.map((path) => path.replace('../core/src/', '')).sort()).toEqual([
     'certificate/certificate.ts',
-    'certificate/list.ts',
     'protocol/assembly.ts',
     'protocol/limits.ts',
     'protocol/parts.ts',
     'protocol/peer.ts',
     'schedule/rank.ts',
     'segment/segment.ts',
-    'transfer/lists.ts',
     'transfer/segments.ts',
     'transfer/shared.ts',
   ]);
