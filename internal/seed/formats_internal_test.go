@@ -186,8 +186,9 @@ func TestAnUnlistedStreamHasBothManifestsRead(t *testing.T) {
 		if all := o.catalog.payers(title.peek(besideManifest)); len(all) != 1 || all[0] != p {
 			t.Errorf("it is charged to %+v", all)
 		}
+		first := title.peek(firstManifest)
 		o.catalog.mu.Lock()
-		o.catalog.drop(o.catalog.of(title.peek(firstManifest)))
+		o.catalog.drop(o.catalog.of(first))
 		o.catalog.mu.Unlock()
 		if title.wantUnlisted(p); title.peek(firstManifest) == nil {
 			t.Error("the first one is not read again")
