@@ -47,7 +47,7 @@ func (l *chunkLoad) ask() {
 			return
 		}
 		a.data, a.cancel = got.Data, nil
-		if !got.Unshared && len(got.Data) <= parts.MaxPart {
+		if !got.Unshared && len(got.Data) <= segment.MaxLength {
 			l.advance()
 		}
 		if l.over {
@@ -70,7 +70,7 @@ func (l *chunkLoad) heard(b []byte) {
 		return
 	}
 	l.made.take(a.at, b)
-	if a.at += int64(len(b)); a.at > parts.MaxPart {
+	if a.at += int64(len(b)); a.at > segment.MaxLength {
 		return // nothing is shared of a longer one
 	}
 	a.data = append(a.data, b...)
@@ -96,8 +96,9 @@ func (l *chunkLoad) complete(data []byte, by *answer) {
 		l.counts(sourceOf(sum))
 	}
 	l.stop()
-	if l.n > 0 && (by == nil || l.at == len(data)) {
-		f.count = l.n
+	if l.n > 0 && (by == nil || l.at <= len(data)) {
+		// The origin may have sent the last ones before they were told.
+		f.count = (l.n*len(data) + l.at/2) / l.at
 		parts.Lasts(f.stream, l.part().Microseconds(), l.chunk().Microseconds())
 	}
 	r := &Result{Reference: l.Reference, Rendition: l.rendition, Bytes: sum, Source: sourceOf(sum), Reason: l.why(sum), Took: s.loop.Now().Sub(l.began)}
