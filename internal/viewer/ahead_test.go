@@ -6,6 +6,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -29,6 +30,7 @@ func aheadScene(t *testing.T, policy func(*signal.Policy), change func(*Config))
 func (a *actor) outstanding() int { return a.title.engine.peers.behind() }
 
 func TestWhatIsAheadIsFetchedBehindEverythingElse(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	s, late := aheadScene(t, nil, nil)
 	s.w.run(150 * time.Second)
 	st := late.now().Stats
@@ -54,6 +56,7 @@ func TestWhatIsAheadIsFetchedBehindEverythingElse(t *testing.T) {
 }
 
 func TestNothingIsFetchedAheadWhereItIsOff(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	for name, c := range map[string]struct {
 		policy func(*signal.Policy)
 		change func(*Config)
@@ -75,6 +78,7 @@ func TestNothingIsFetchedAheadWhereItIsOff(t *testing.T) {
 
 // TestAViewerThatLeavesLosesNoMoreThanTheBudget has a viewer leave in the midst of it, on a device that runs on its battery or not.
 func TestAViewerThatLeavesLosesNoMoreThanTheBudget(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	var lost [2]int64
 	for i, device := range []Device{{}, {Battery: true}} {
 		s, late := aheadScene(t, nil, func(c *Config) { c.Device = device })

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -44,6 +45,7 @@ func askOne(t testing.TB, askers int, up float64, every time.Duration) asked {
 // TestNoHonestPeerIsBlamedForABusyLine has many ask one whose uplink is thin: it does not come to what some of them ask for before they
 // take it back. No link ends for that.
 func TestNoHonestPeerIsBlamedForABusyLine(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	ended := 0
 	for _, c := range []struct {
 		askers int
