@@ -9,6 +9,7 @@ import type { Stream } from '../parts/stream.ts';
 import type { Loading } from '../playback.ts';
 import type { ByteRange, Growing, OriginResult, SegmentRequest, SegmentResult, Source } from '../ports.ts';
 import { maxLength, piecesOf } from '../segment/segment.ts';
+import { chunkLength } from './boxes.ts';
 import {
   before,
   behind,
@@ -25,8 +26,6 @@ import {
 import { sourceOf } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
 
-/** The type of a box of media. */
-const mdat = 0x6d646174;
 /** Chunks that a segment is taken to have until one has come to its end. */
 const usual = 4;
 /** A chunk that plays for less counts as a part that plays so long: a frame would be waited for less long than a link takes. */
@@ -67,19 +66,6 @@ interface ChunkLoad extends Waiting {
   /** Whether the end is that of these chunks is being looked at. */
   compares?: boolean;
 }
-
-/** How long the chunk is that begins at a byte of a segment, as its boxes say; 0: not all of it has come. */
-export const chunkLength = (data: Uint8Array, from: number): number => {
-  const view = new DataView(data.buffer, data.byteOffset);
-  for (let at = from; at + 8 <= data.length; ) {
-    const length = view.getUint32(at);
-    const end = at + length;
-    if (length < 8 || end > data.length) break;
-    if (view.getUint32(at + 4) === mdat) return end - from;
-    at = end;
-  }
-  return 0;
-};
 
 export interface ChunkLoads {
   load(request: SegmentRequest, instead: () => Loading): Loading;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { fromHex } from '../segment/segment.ts';
-import { chunkLength } from './chunkload.ts';
+import { chunkLength } from './boxes.ts';
 
 const file = new URL('../../../../../spec/vectors/chunks.json', import.meta.url);
 const { segments } = JSON.parse(readFileSync(file, 'utf8')) as {
