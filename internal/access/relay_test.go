@@ -1,11 +1,11 @@
 package access
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 func secret(t testing.TB, text string) RelaySecret {
@@ -19,23 +19,13 @@ func secret(t testing.TB, text string) RelaySecret {
 
 // TestRelayVectors reads what spec/turn.md points to.
 func TestRelayVectors(t *testing.T) {
-	text, err := os.ReadFile("../../spec/vectors/turn.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var vectors struct {
+	vectors := spec.Vectors[struct {
 		Credentials []struct {
 			Secret, Site, Holder, Username, Credential string
 			Expires                                    int64 `json:"expires_s"`
 		}
 		Refused []string
-	}
-	if err := json.Unmarshal(text, &vectors); err != nil {
-		t.Fatal(err)
-	}
-	if len(vectors.Credentials) == 0 || len(vectors.Refused) == 0 {
-		t.Fatal("no vectors")
-	}
+	}](t, "turn.json")
 	for _, v := range vectors.Credentials {
 		s := secret(t, v.Secret)
 		username, credential := s.Mint(v.Site, v.Holder, time.Unix(v.Expires, 0))

@@ -3,11 +3,11 @@ package access
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type tokenVectors struct {
@@ -29,17 +29,7 @@ type tokenVectors struct {
 	} `json:"key_sets"`
 }
 
-func readTokenVectors(t testing.TB) (v tokenVectors) {
-	t.Helper()
-	b, err := os.ReadFile("../../spec/vectors/access.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Titles) < 10 || len(v.Manifests) < 10 || len(v.Roles) != 10 || len(v.KeySets) < 10 {
-		t.Fatal("the vectors are not whole", err)
-	}
-	return v
-}
+func readTokenVectors(t testing.TB) tokenVectors { return spec.Vectors[tokenVectors](t, "access.json") }
 
 func TestPatternsCoverTitles(t *testing.T) {
 	for _, c := range readTokenVectors(t).Titles {

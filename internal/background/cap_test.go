@@ -1,19 +1,15 @@
 package background
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 func TestCapVectors(t *testing.T) {
-	raw, err := os.ReadFile("../../spec/vectors/upload-cap.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
+	file := spec.Vectors[struct {
 		Cases []struct {
 			Name string
 			Kbps int64
@@ -23,10 +19,7 @@ func TestCapVectors(t *testing.T) {
 				Next  int64 `json:"next_us"`
 			}
 		}
-	}
-	if err := json.Unmarshal(raw, &file); err != nil || len(file.Cases) == 0 {
-		t.Fatal(len(file.Cases), err)
-	}
+	}](t, "upload-cap.json")
 	for _, c := range file.Cases {
 		var u uploadCap
 		u.kbps.Store(c.Kbps)

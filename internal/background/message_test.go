@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -80,17 +79,7 @@ type vectors struct {
 	AcksMalformed []struct{ Name, Hex string } `json:"acks_malformed"`
 }
 
-func readVectors(t *testing.T) (v vectors) {
-	t.Helper()
-	b, err := os.ReadFile("../../spec/vectors/peer.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Background) == 0 || len(v.BackgroundMalformed) == 0 || len(v.Acks) == 0 || len(v.AcksMalformed) == 0 {
-		t.Fatal("no vectors", err)
-	}
-	return v
-}
+func readVectors(t *testing.T) vectors { return spec.Vectors[vectors](t, "peer.json") }
 
 func TestVectorsOfTheWire(t *testing.T) {
 	v := readVectors(t)

@@ -6,20 +6,14 @@ import (
 	"crypto/elliptic"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"flag"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
-
-var update = flag.Bool("update", false, "write spec/vectors/certificate.json anew")
-
-const vectorsPath = "../../spec/vectors/certificate.json"
 
 // vectors is spec/vectors/certificate.json. Outcomes are stated in build_test.go by thought; bytes are signed there.
 type vectors struct {
@@ -157,17 +151,7 @@ func unhex(tb testing.TB, s string) []byte {
 	return b
 }
 
-func readVectors(tb testing.TB) (v vectors) {
-	tb.Helper()
-	b, err := os.ReadFile(vectorsPath)
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return v
-}
+func readVectors(tb testing.TB) vectors { return spec.Vectors[vectors](tb, "certificate.json") }
 
 func (v vectors) hexOf(name string) string {
 	for _, c := range v.Certificates {
@@ -197,10 +181,8 @@ func (v vectors) keySet(tb testing.TB, site string, names []string) *KeySet {
 
 // TestVectors holds the package to spec/vectors/certificate.json; with -update it writes the file first.
 func TestVectors(t *testing.T) {
-	if *update {
-		if err := os.WriteFile(vectorsPath, encode(t, build(t)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if *spec.Update {
+		spec.Write(t, "certificate.json", encode(t, build(t)))
 	}
 	v := readVectors(t)
 	t.Run("parse", func(t *testing.T) {
@@ -256,11 +238,7 @@ func TestVectors(t *testing.T) {
 
 // TestVectorsAreWhatTheKeysSign keeps the committed file and build_test.go together: signatures are deterministic.
 func TestVectorsAreWhatTheKeysSign(t *testing.T) {
-	committed, err := os.ReadFile(vectorsPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(committed, encode(t, build(t))) {
+	if !bytes.Equal(spec.Bytes(t, "certificate.json"), encode(t, build(t))) {
 		t.Error("spec/vectors/certificate.json is not what build_test.go makes; run go test ./internal/certificate -run TestVectors -update")
 	}
 }

@@ -3,18 +3,13 @@ package cluster
 import (
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
-
-var update = flag.Bool("update", false, "write spec/vectors/cluster.json anew")
-
-const vectorsFile = "../../spec/vectors/cluster.json"
 
 type vectors struct {
 	About string       `json:"about"`
@@ -68,20 +63,10 @@ func (o ownerVector) rank(t *testing.T) (out []string) {
 }
 
 func TestVectors(t *testing.T) {
-	if *update {
+	if *spec.Update {
 		write(t)
 	}
-	b, err := os.ReadFile(vectorsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v vectors
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
-	}
-	if len(v.Homes) == 0 || len(v.Parts) == 0 || len(v.Owners) == 0 {
-		t.Fatal("no vectors")
-	}
+	v := spec.Vectors[vectors](t, "cluster.json")
 	for i, h := range v.Homes {
 		view := NewView(id(t, h.Trackers[0]), beat)
 		for _, other := range h.Trackers[1:] {
@@ -161,9 +146,7 @@ func write(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(vectorsFile, append(b, '\n'), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	spec.Write(t, "cluster.json", append(b, '\n'))
 }
 
 func text(i swarm.ID) string { return hex.EncodeToString(i[:]) }

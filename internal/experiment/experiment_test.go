@@ -1,12 +1,12 @@
 package experiment
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type vectors struct {
@@ -26,17 +26,7 @@ type vectors struct {
 
 // TestVectors: spec/vectors/experiment.json was computed with 40 decimal digits, by other code.
 func TestVectors(t *testing.T) {
-	b, err := os.ReadFile("../../spec/vectors/experiment.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v vectors
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
-	}
-	if len(v.Levels) == 0 || len(v.Evidence) == 0 {
-		t.Fatal("no vectors")
-	}
+	v := spec.Vectors[vectors](t, "experiment.json")
 	for i, c := range v.Levels {
 		if got := (Seen{c.PlayedMs, c.StalledMs, c.StartupMs}).Levels(); got != c.Levels {
 			t.Errorf("viewer %d: %v, want %v", i, got, c.Levels)

@@ -4,17 +4,12 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
-
-var update = flag.Bool("update", false, "write spec/vectors/background.json anew")
-
-const vectorFile = "../../spec/vectors/background.json"
 
 // vectors is the file. Every case is a list of events; each has what is done and what must be seen right after it.
 type vectors struct {
@@ -201,17 +196,10 @@ func (t *tape) ack(at int64, link int, a ledbat.Ack) []int64 {
 }
 
 func TestVectors(t *testing.T) {
-	if *update {
+	if *spec.Update {
 		writeVectors(t)
 	}
-	raw, err := os.ReadFile(vectorFile)
-	var v vectors
-	if err == nil {
-		err = json.Unmarshal(raw, &v)
-	}
-	if err != nil || len(v.Cases) == 0 || len(v.Acks) == 0 {
-		t.Fatal("no vectors", err)
-	}
+	v := spec.Vectors[vectors](t, "background.json")
 	for _, a := range v.Acks {
 		want, err := hex.DecodeString(a.Bytes)
 		if err != nil {
@@ -256,9 +244,7 @@ func writeVectors(t *testing.T) {
 		out.WriteString(comma(i, len(scripts)) + "\n")
 	}
 	out.WriteString("  ]\n}\n")
-	if err := os.WriteFile(vectorFile, out.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	spec.Write(t, "background.json", out.Bytes())
 }
 
 // writeCase writes what happens in a case a line.

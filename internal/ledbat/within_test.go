@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/quality"
 )
-
-const withinFile = "../../spec/vectors/gives-way.json"
 
 const aboutWithin = "Vectors of spec/probe.md, Load that gives way: what the controller of a load does. Read by the Go and the TypeScript tests. Each step is an ack: " +
 	"moment (µs), bytes acknowledged, q, T, base, RTT (µs), whether the window is what limits (0, 1); and then state (0 slow-start, 1 avoidance, 2 slowdown, 3 ramp), window, slowdowns."
@@ -136,18 +134,14 @@ func TestLoadVectors(t *testing.T) {
 	for _, s := range withinScripts {
 		played = append(played, withinCase{s.name, s.why, s.play().steps})
 	}
-	if *update {
+	if *spec.Update {
 		writeWithin(t, played)
 	}
-	raw, err := os.ReadFile(withinFile)
-	var file struct {
+	file := spec.Vectors[struct {
 		Cases []withinCase `json:"cases"`
-	}
-	if err == nil {
-		err = json.Unmarshal(raw, &file)
-	}
-	if err != nil || len(file.Cases) != len(played) {
-		t.Fatalf("%d cases, %v", len(file.Cases), err)
+	}](t, "gives-way.json")
+	if len(file.Cases) != len(played) {
+		t.Fatalf("%d cases", len(file.Cases))
 	}
 	for i, c := range file.Cases {
 		if fmt.Sprint(c) != fmt.Sprint(played[i]) {
@@ -166,9 +160,7 @@ func writeWithin(t *testing.T, cases []withinCase) {
 		out.WriteString(comma(i, len(cases)) + "\n")
 	}
 	out.WriteString("  ]\n}\n")
-	if err := os.WriteFile(withinFile, out.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	spec.Write(t, "gives-way.json", out.Bytes())
 }
 
 // TestALoadHoldsBesideOthersQueues: what it does at the ends of the scripts.

@@ -3,15 +3,11 @@ package mesh
 import (
 	"encoding/hex"
 	"encoding/json"
-	"flag"
-	"os"
 	"reflect"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
-
-var update = flag.Bool("update", false, "write what this implementation gives into the vectors")
-
-const vectorFile = "../../spec/vectors/parts.json"
 
 // vectors are spec/vectors/parts.json. IDs are hex; a rank that is null is none.
 type vectors struct {
@@ -105,17 +101,7 @@ type placeVector struct {
 
 var kinds = []string{"", "place", "subscribe", "unsubscribe", "end"}
 
-func readVectors(t *testing.T) (v vectors) {
-	t.Helper()
-	b, err := os.ReadFile(vectorFile)
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Stripes) == 0 || len(v.Ranks) == 0 || len(v.Due) == 0 || len(v.Cases) == 0 {
-		t.Fatal("no vectors", err)
-	}
-	return v
-}
+func readVectors(t *testing.T) vectors { return spec.Vectors[vectors](t, "parts.json") }
 
 func TestVectors(t *testing.T) {
 	want, got := readVectors(t), readVectors(t)
@@ -134,14 +120,12 @@ func TestVectors(t *testing.T) {
 	for _, c := range got.Cases {
 		play(t, c)
 	}
-	if *update {
+	if *spec.Update {
 		b, err := json.MarshalIndent(got, "", " ")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(vectorFile, append(b, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		spec.Write(t, "parts.json", append(b, '\n'))
 		return
 	}
 	for i, c := range got.Cases {

@@ -2,10 +2,10 @@ package netcheck
 
 import (
 	"cmp"
-	"encoding/json"
-	"os"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 // way is a stream of the vectors.
@@ -15,11 +15,7 @@ type way struct {
 }
 
 func TestRunsAreTheVectors(t *testing.T) {
-	b, err := os.ReadFile("../../spec/vectors/quality.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v struct {
+	v := spec.Vectors[struct {
 		Runs []struct {
 			Of struct {
 				Messages int64
@@ -32,13 +28,7 @@ func TestRunsAreTheVectors(t *testing.T) {
 			Echoes       int64
 			EchoInterval int64 `json:"echo_interval_us"`
 		}
-	}
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
-	}
-	if len(v.Runs) < 13 {
-		t.Fatalf("%d vectors", len(v.Runs))
-	}
+	}](t, "quality.json")
 	for _, c := range v.Runs {
 		got := runs(c.Of.Messages, time.Duration(c.Of.MS)*time.Millisecond, time.Duration(c.Of.Answered)*time.Millisecond, rates{c.Of.Up, c.Of.Down})
 		down := c.way

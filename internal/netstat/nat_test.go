@@ -1,13 +1,13 @@
 package netstat
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 func TestMappingVectors(t *testing.T) {
-	var v struct {
+	v := spec.Vectors[struct {
 		Cases []struct {
 			Name       string
 			Answered   []string
@@ -15,14 +15,7 @@ func TestMappingVectors(t *testing.T) {
 			Translated *bool
 			Mapping    string
 		}
-	}
-	b, err := os.ReadFile("../../spec/vectors/nat.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Cases) == 0 {
-		t.Fatal("no vectors", err)
-	}
+	}](t, "nat.json")
 	for _, c := range v.Cases {
 		if got := Mapping(c.Answered, c.Mappings, c.Translated); got != c.Mapping {
 			t.Errorf("%s: %s, want %s", c.Name, got, c.Mapping)

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 // close says whether a result is a vector's number; the number of no result is nil.
@@ -169,11 +170,7 @@ type vectors struct {
 
 func load(t *testing.T) (v vectors) {
 	t.Helper()
-	b, err := os.ReadFile("../../spec/vectors/netstat.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := json.NewDecoder(bytes.NewReader(b))
+	d := json.NewDecoder(bytes.NewReader(spec.Bytes(t, "netstat.json")))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&v); err != nil {
 		t.Fatal(err)

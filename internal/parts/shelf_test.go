@@ -1,11 +1,10 @@
 package parts
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -62,20 +61,13 @@ func TestNothingIsHeldOfAPartThatIsTooLong(t *testing.T) {
 
 // TestVectorsOfLengths: the end of a segment of chunks may be longer than what is pushed.
 func TestVectorsOfLengths(t *testing.T) {
-	var v struct {
+	v := spec.Vectors[struct {
 		Lengths []struct {
 			Turn   uint32 `json:"turn"`
 			Length int    `json:"length"`
 			Taken  bool   `json:"taken"`
 		} `json:"lengths"`
-	}
-	b, err := os.ReadFile("../../spec/vectors/parts.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Lengths) == 0 {
-		t.Fatal("no vectors", err)
-	}
+	}](t, "parts.json")
 	for _, c := range v.Lengths {
 		r := newRig()
 		r.Listed(1, c.Turn-1, segment.ID{1}, 0)

@@ -6,9 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,12 +14,9 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
-
-var update = flag.Bool("update", false, "write new walks, and what this implementation makes of them, into the vectors")
-
-const walkFile = "../../spec/vectors/parts-node.json"
 
 // walkVectors are spec/vectors/parts-node.json: what happens to a viewer, step by step, and what it then does. Texts are short, since
 // there are many. IDs of peers and streams are their first byte, the others are zero.
@@ -298,7 +293,7 @@ func readWalked(in *words) peer.Message {
 
 // TestWalks plays the vectors. With -update it makes new ones.
 func TestWalks(t *testing.T) {
-	if *update {
+	if *spec.Update {
 		v := walkVectors{About: "Walks of a viewer's part in low-latency streams (spec/parts.md): what happens, at µs, and what it does. Written by internal/parts, -update."}
 		for i, w := range []struct {
 			name  string
@@ -310,18 +305,9 @@ func TestWalks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(walkFile, append(b, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		spec.Write(t, "parts-node.json", append(b, '\n'))
 	}
-	var v walkVectors
-	b, err := os.ReadFile(walkFile)
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Walks) == 0 {
-		t.Fatal("no vectors", err)
-	}
+	v := spec.Vectors[walkVectors](t, "parts-node.json")
 	verbs := map[string]int{}
 	for _, walk := range v.Walks {
 		w := newWalker()

@@ -1,27 +1,20 @@
 package schedule
 
 import (
-	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 func TestPrefetchVectors(t *testing.T) {
-	var v struct {
+	v := spec.Vectors[struct {
 		Cases []struct {
 			Name, Why string
 			Input     Ahead
 			Segments  int
 		}
-	}
-	b, err := os.ReadFile("../../spec/vectors/prefetch.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Cases) == 0 {
-		t.Fatal("no vectors", err)
-	}
+	}](t, "prefetch.json")
 	for _, c := range v.Cases {
 		if got := Prefetch(c.Input); got != c.Segments {
 			t.Errorf("%s: %d segments, want %d (%s)", c.Name, got, c.Segments, c.Why)

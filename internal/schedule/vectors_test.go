@@ -2,9 +2,10 @@ package schedule
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type vectors struct {
@@ -20,17 +21,7 @@ type vectors struct {
 	}
 }
 
-func readVectors(tb testing.TB) (v vectors) {
-	tb.Helper()
-	b, err := os.ReadFile("../../spec/vectors/schedule.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Ranks) == 0 || len(v.Cases) == 0 {
-		tb.Fatal("no vectors", err)
-	}
-	return v
-}
+func readVectors(tb testing.TB) vectors { return spec.Vectors[vectors](tb, "schedule.json") }
 
 func readInput(tb testing.TB, b []byte) (in Input) {
 	tb.Helper()

@@ -4,12 +4,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type vectors struct {
@@ -54,18 +54,7 @@ var errorNames = map[string]error{
 	"too-long": ErrTooLong, "bad-title": ErrBadTitle,
 }
 
-func readVectors(tb testing.TB) vectors {
-	tb.Helper()
-	b, err := os.ReadFile("../../spec/vectors/site.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var v vectors
-	if err := json.Unmarshal(b, &v); err != nil {
-		tb.Fatal(err)
-	}
-	return v
-}
+func readVectors(tb testing.TB) vectors { return spec.Vectors[vectors](tb, "site.json") }
 
 func (v vectors) sites(tb testing.TB) map[string]*Site {
 	tb.Helper()

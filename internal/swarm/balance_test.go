@@ -1,19 +1,15 @@
 package swarm
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 // TestBalanceVectors looks at counters as spec/vectors/balance.json has them.
 func TestBalanceVectors(t *testing.T) {
-	raw, err := os.ReadFile("../../spec/vectors/balance.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
+	file := spec.Vectors[struct {
 		Cases []struct {
 			Name  string
 			Looks []struct {
@@ -24,10 +20,7 @@ func TestBalanceVectors(t *testing.T) {
 				Rests   bool
 			}
 		}
-	}
-	if err := json.Unmarshal(raw, &file); err != nil || len(file.Cases) == 0 {
-		t.Fatal(len(file.Cases), err)
-	}
+	}](t, "balance.json")
 	for _, c := range file.Cases {
 		t.Run(c.Name, func(t *testing.T) {
 			var b Balance

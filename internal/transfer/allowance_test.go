@@ -1,13 +1,12 @@
 package transfer
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -21,10 +20,6 @@ var typesByName = map[string]peer.Type{
 
 // TestVectorsOfRates reads spec/vectors/peer.json.
 func TestVectorsOfRates(t *testing.T) {
-	b, err := os.ReadFile("../../spec/vectors/peer.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	type rate struct {
 		Name  string
 		Limit peer.Limit
@@ -33,13 +28,10 @@ func TestVectorsOfRates(t *testing.T) {
 			Count, Times, At, Every int
 		}
 	}
-	var vectors struct {
+	vectors := spec.Vectors[struct {
 		Rates      []rate
 		PartsRates []rate `json:"parts_rates"`
-	}
-	if err := json.Unmarshal(b, &vectors); err != nil || len(vectors.Rates) == 0 || len(vectors.PartsRates) == 0 {
-		t.Fatal(err)
-	}
+	}](t, "peer.json")
 	for _, c := range append(vectors.Rates, vectors.PartsRates...) {
 		var a allowance
 		var over peer.Limit

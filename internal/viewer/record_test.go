@@ -2,15 +2,12 @@ package viewer
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/replay"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
-
-var update = flag.Bool("update", false, "write spec/vectors/recorded-go.jsonl anew")
 
 // TestRecording records a viewer whose peers are of every kind: one that holds everything, one that falls silent, a seed,
 // and an origin that breaks off. -update keeps the recording for the tests of both languages, which replay it.
@@ -33,9 +30,7 @@ func TestRecording(t *testing.T) {
 	if n < 20 || len(diffs) > 0 || err != nil {
 		t.Errorf("replayed %d decisions: %d differ, %v", n, len(diffs), err)
 	}
-	if *update {
-		if err := os.WriteFile("../../spec/vectors/recorded-go.jsonl", tape.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if *spec.Update {
+		spec.Write(t, "recorded-go.jsonl", tape.Bytes())
 	}
 }

@@ -1,12 +1,11 @@
 package viewer
 
 import (
-	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -29,15 +28,7 @@ type returning struct {
 
 // TestVectorsOfComingBack plays what happens to sockets, and looks at when the next one is opened.
 func TestVectorsOfComingBack(t *testing.T) {
-	b, err := os.ReadFile("../../spec/vectors/return.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct{ Cases []returning }
-	if err := json.Unmarshal(b, &file); err != nil || len(file.Cases) < 9 {
-		t.Fatalf("%d cases, %v", len(file.Cases), err)
-	}
-	for _, c := range file.Cases {
+	for _, c := range spec.Vectors[struct{ Cases []returning }](t, "return.json").Cases {
 		t.Run(c.Name, c.play)
 	}
 }

@@ -1,15 +1,14 @@
 package viewer
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 func TestRoleVectors(t *testing.T) {
-	var v struct {
+	v := spec.Vectors[struct {
 		Cases []struct {
 			Name, Why string
 			Policy    *struct {
@@ -20,14 +19,7 @@ func TestRoleVectors(t *testing.T) {
 			Line Line
 			Role string
 		}
-	}
-	b, err := os.ReadFile("../../spec/vectors/role.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Cases) == 0 {
-		t.Fatal("no vectors", err)
-	}
+	}](t, "role.json")
 	for _, c := range v.Cases {
 		var policy *signal.Policy
 		if c.Policy != nil {

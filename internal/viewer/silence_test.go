@@ -1,23 +1,18 @@
 package viewer
 
 import (
-	"encoding/json"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // TestVectorsOfSilence has a vigil look at links.
 func TestVectorsOfSilence(t *testing.T) {
-	b, err := os.ReadFile("../../spec/vectors/silence.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
+	file := spec.Vectors[struct {
 		Cases []struct {
 			Name  string   `json:"name"`
 			Links []string `json:"links"`
@@ -29,10 +24,7 @@ func TestVectorsOfSilence(t *testing.T) {
 				Adrift  bool   `json:"adrift"`
 			} `json:"steps"`
 		} `json:"cases"`
-	}
-	if err := json.Unmarshal(b, &file); err != nil || len(file.Cases) < 10 {
-		t.Fatalf("%d cases, %v", len(file.Cases), err)
-	}
+	}](t, "silence.json")
 	for _, c := range file.Cases {
 		var v vigil
 		now := worldBegin

@@ -1,11 +1,11 @@
 package armwire
 
 import (
-	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type vectors struct {
@@ -17,17 +17,7 @@ type vectors struct {
 	}
 }
 
-func readVectors(t testing.TB) (v vectors) {
-	t.Helper()
-	b, err := os.ReadFile("../../../spec/vectors/arm.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil || len(v.Messages) < 15 || len(v.Refused) < 20 {
-		t.Fatalf("%d messages, %d refused, %v", len(v.Messages), len(v.Refused), err)
-	}
-	return v
-}
+func readVectors(t testing.TB) vectors { return spec.Vectors[vectors](t, "arm.json") }
 
 // read reads a whole message, as an arm or a controller does.
 func read(text []byte) (m Message, value any, err *Error) {

@@ -1,19 +1,15 @@
 package loadgen
 
 import (
-	"encoding/json"
-	"os"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 // TestSessionsComeBackAsTheLibraryDoes plays spec/vectors/return.json.
 func TestSessionsComeBackAsTheLibraryDoes(t *testing.T) {
-	b, err := os.ReadFile("../../../spec/vectors/return.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
+	file := spec.Vectors[struct {
 		Cases []struct {
 			Name  string
 			Steps []struct {
@@ -24,10 +20,7 @@ func TestSessionsComeBackAsTheLibraryDoes(t *testing.T) {
 				Wait       int64  `json:"wait_ms"`
 			}
 		}
-	}
-	if err := json.Unmarshal(b, &file); err != nil || len(file.Cases) < 9 {
-		t.Fatalf("%d cases, %v", len(file.Cases), err)
-	}
+	}](t, "return.json")
 	for _, c := range file.Cases {
 		var r returning
 		for i, s := range c.Steps {

@@ -3,21 +3,17 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"reflect"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 // FuzzReplay: whatever a file holds, replaying it ends, and what it accepts can be recorded again and replays alike.
 func FuzzReplay(f *testing.F) {
 	for _, name := range []string{"recorded-go.jsonl", "recorded-ts.jsonl"} {
-		b, err := os.ReadFile("../../../spec/vectors/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for i, line := range bytes.Split(b, []byte("\n")) {
+		for i, line := range bytes.Split(spec.Bytes(f, name), []byte("\n")) {
 			if i%8 == 0 {
 				f.Add(line)
 			}

@@ -3,27 +3,20 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 // readCases reads the inputs of the vectors.
 func readCases(tb testing.TB) (inputs []json.RawMessage) {
 	tb.Helper()
-	b, err := os.ReadFile("../../../spec/vectors/schedule.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var v struct {
+	type cases struct {
 		Cases []struct{ Input json.RawMessage }
 	}
-	if err := json.Unmarshal(b, &v); err != nil || len(v.Cases) == 0 {
-		tb.Fatal("no vectors", err)
-	}
-	for _, c := range v.Cases {
+	for _, c := range spec.Vectors[cases](tb, "schedule.json").Cases {
 		inputs = append(inputs, c.Input)
 	}
 	return inputs
@@ -73,10 +66,7 @@ func TestBrokenRecordingsAreNamedByLine(t *testing.T) {
 // language's tests read the same files.
 func TestRecordingsOfBothLanguages(t *testing.T) {
 	for _, name := range []string{"recorded-go.jsonl", "recorded-ts.jsonl"} {
-		b, err := os.ReadFile("../../../spec/vectors/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := spec.Bytes(t, name)
 		n, diffs, err := Replay(bytes.NewReader(b))
 		if err != nil || n < 20 {
 			t.Fatalf("%s: %d decisions, %v", name, n, err)

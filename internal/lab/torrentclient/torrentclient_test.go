@@ -4,11 +4,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/jsonscan"
 	"github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
@@ -23,19 +23,7 @@ type vector struct {
 }
 
 func vectors(t testing.TB) []vector {
-	t.Helper()
-	b, err := os.ReadFile("../../../spec/vectors/webtorrent.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ Replies []vector }
-	if err := json.Unmarshal(b, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.Replies) < 15 {
-		t.Fatalf("%d vectors; the file is not whole", len(doc.Replies))
-	}
-	return doc.Replies
+	return spec.Vectors[struct{ Replies []vector }](t, "webtorrent.json").Replies
 }
 
 func text(id webtorrent.ID) string { return hex.EncodeToString(id[:]) }

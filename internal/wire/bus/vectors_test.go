@@ -3,15 +3,11 @@ package bus
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
-	"os"
 	"reflect"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
-
-var update = flag.Bool("update", false, "write spec/vectors/bus.json anew")
-
-const vectorsFile = "../../../spec/vectors/bus.json"
 
 // vectorFile is bodies by kind, just as they are encoded.
 type vectorFile struct {
@@ -25,17 +21,10 @@ type vector struct {
 }
 
 func TestVectors(t *testing.T) {
-	if *update {
+	if *spec.Update {
 		writeVectors(t)
 	}
-	b, err := os.ReadFile(vectorsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var f vectorFile
-	if err := json.Unmarshal(b, &f); err != nil {
-		t.Fatal(err)
-	}
+	f := spec.Vectors[vectorFile](t, "bus.json")
 	kinds := map[string]reflect.Type{}
 	for _, m := range bodies() {
 		kinds[reflect.TypeOf(m).Elem().Name()] = reflect.TypeOf(m).Elem()
@@ -81,7 +70,5 @@ func writeVectors(t *testing.T) {
 	if err := e.Encode(f); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(vectorsFile, b.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	spec.Write(t, "bus.json", b.Bytes())
 }

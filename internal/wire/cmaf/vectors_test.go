@@ -2,27 +2,20 @@ package cmaf
 
 import (
 	"encoding/hex"
-	"encoding/json"
-	"os"
 	"slices"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 // TestVectorsAreCut: pages that load certificates of chunks find the same ends.
 func TestVectorsAreCut(t *testing.T) {
-	raw, err := os.ReadFile("../../../spec/vectors/chunks.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var file struct {
+	file := spec.Vectors[struct {
 		Segments []struct {
 			Name, Hex string
 			Ends      []int64
 		}
-	}
-	if err := json.Unmarshal(raw, &file); err != nil || len(file.Segments) == 0 {
-		t.Fatal(err)
-	}
+	}](t, "chunks.json")
 	for _, s := range file.Segments {
 		data, err := hex.DecodeString(s.Hex)
 		if err != nil {

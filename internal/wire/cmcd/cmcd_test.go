@@ -1,11 +1,11 @@
 package cmcd
 
 import (
-	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type vector struct {
@@ -19,19 +19,7 @@ type vector struct {
 }
 
 func vectors(t testing.TB) []vector {
-	t.Helper()
-	text, err := os.ReadFile("../../../spec/vectors/cmcd.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all struct{ Reports []vector }
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
-	if len(all.Reports) < 20 {
-		t.Fatalf("%d vectors", len(all.Reports))
-	}
-	return all.Reports
+	return spec.Vectors[struct{ Reports []vector }](t, "cmcd.json").Reports
 }
 
 func TestVectors(t *testing.T) {

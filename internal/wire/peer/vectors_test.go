@@ -3,14 +3,13 @@ package peer
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type vectors struct {
@@ -84,18 +83,7 @@ type vectorEntry struct {
 	Bitmap  string
 }
 
-func readVectors(tb testing.TB) vectors {
-	tb.Helper()
-	b, err := os.ReadFile("../../../spec/vectors/peer.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var v vectors
-	if err := json.Unmarshal(b, &v); err != nil {
-		tb.Fatal(err)
-	}
-	return v
-}
+func readVectors(tb testing.TB) vectors { return spec.Vectors[vectors](tb, "peer.json") }
 
 func unhex(tb testing.TB, s string) []byte {
 	tb.Helper()

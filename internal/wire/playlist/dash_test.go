@@ -2,16 +2,15 @@ package playlist
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/mpd"
 )
 
@@ -39,17 +38,7 @@ type vectors struct {
 	Names []struct{ Manifest, ID, Name string }
 }
 
-func readVectors(tb testing.TB) (v vectors) {
-	tb.Helper()
-	b, err := os.ReadFile("../../../spec/vectors/mpd.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return v
-}
+func readVectors(tb testing.TB) vectors { return spec.Vectors[vectors](tb, "mpd.json") }
 
 func TestMPDsListWhatTheVectorsSay(t *testing.T) {
 	v := readVectors(t)

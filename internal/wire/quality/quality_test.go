@@ -3,14 +3,13 @@ package quality
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/netstat"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type vectors struct {
@@ -97,20 +96,7 @@ func (f fields) control(t testing.TB) Control {
 	return nil
 }
 
-func read(t testing.TB) (v vectors) {
-	t.Helper()
-	b, err := os.ReadFile("../../../spec/vectors/quality.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
-	}
-	if len(v.Messages) < 9 || len(v.Malformed) < 15 || len(v.Controls) < 20 || len(v.MalformedControls) < 50 {
-		t.Fatalf("%d, %d, %d and %d vectors", len(v.Messages), len(v.Malformed), len(v.Controls), len(v.MalformedControls))
-	}
-	return v
-}
+func read(t testing.TB) vectors { return spec.Vectors[vectors](t, "quality.json") }
 
 func unhex(t testing.TB, s string, zeros int) []byte {
 	t.Helper()

@@ -1,11 +1,12 @@
 package quality
 
 import (
-	"encoding/json"
 	"os"
 	"regexp"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 // timeRow is a row of the table of spec/probe.md, Times of a stream.
@@ -18,14 +19,7 @@ func TestTimesAreTheSpecifications(t *testing.T) {
 		"line":    LineTime,
 		"silence": 12 * time.Second, // a page's alone
 	}
-	b, err := os.ReadFile("../../../spec/vectors/quality.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v struct{ Times map[string]int64 }
-	if err := json.Unmarshal(b, &v); err != nil {
-		t.Fatal(err)
-	}
+	v := spec.Vectors[struct{ Times map[string]int64 }](t, "quality.json")
 	text, err := os.ReadFile("../../../spec/probe.md")
 	if err != nil {
 		t.Fatal(err)

@@ -3,14 +3,14 @@ package sdp
 import (
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"net/netip"
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type decodedCandidate struct {
@@ -46,17 +46,7 @@ type vectors struct {
 	}
 }
 
-func readVectors(t testing.TB) (v vectors) {
-	t.Helper()
-	b, err := os.ReadFile("../../../spec/vectors/sdp.json")
-	if err == nil {
-		err = json.Unmarshal(b, &v)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
+func readVectors(t testing.TB) vectors { return spec.Vectors[vectors](t, "sdp.json") }
 
 func shownCandidate(c Candidate) decodedCandidate {
 	address := c.Name

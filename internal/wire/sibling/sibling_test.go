@@ -5,9 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,13 +13,10 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
-
-var update = flag.Bool("update", false, "write spec/vectors/sibling.json anew")
-
-const vectorsFile = "../../../spec/vectors/sibling.json"
 
 var (
 	from, to = signal.ID{1}, signal.ID{15: 2}
@@ -106,17 +101,11 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = append(b, '\n')
-	if *update {
-		if err := os.WriteFile(vectorsFile, b, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if *spec.Update {
+		spec.Write(t, "sibling.json", b)
 	}
-	file, err := os.ReadFile(vectorsFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(file, b) {
-		t.Errorf("%s is not what is said:\n%s", vectorsFile, b)
+	if !bytes.Equal(spec.Bytes(t, "sibling.json"), b) {
+		t.Errorf("spec/vectors/sibling.json is not what is said:\n%s", b)
 	}
 	for i, q := range questions() {
 		back, err := ParseTarget(want.Questions[i].Target)

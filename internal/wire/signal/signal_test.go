@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 )
 
 type vector struct {
@@ -22,19 +22,7 @@ type vector struct {
 }
 
 func vectors(t testing.TB) []vector {
-	t.Helper()
-	b, err := os.ReadFile("../../../spec/vectors/signal.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ Messages []vector }
-	if err := json.Unmarshal(b, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.Messages) < 140 {
-		t.Fatalf("%d vectors; the file is not whole", len(doc.Messages))
-	}
-	return doc.Messages
+	return spec.Vectors[struct{ Messages []vector }](t, "signal.json").Messages
 }
 
 func TestVectors(t *testing.T) {

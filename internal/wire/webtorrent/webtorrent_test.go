@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/testkit/spec"
 	"github.com/leeway-video/leeway/internal/wire/jsonscan"
 )
 
@@ -22,19 +22,7 @@ type vector struct {
 }
 
 func vectors(t testing.TB) []vector {
-	t.Helper()
-	b, err := os.ReadFile("../../../spec/vectors/webtorrent.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var doc struct{ Requests []vector }
-	if err := json.Unmarshal(b, &doc); err != nil {
-		t.Fatal(err)
-	}
-	if len(doc.Requests) < 75 {
-		t.Fatalf("%d vectors; the file is not whole", len(doc.Requests))
-	}
-	return doc.Requests
+	return spec.Vectors[struct{ Requests []vector }](t, "webtorrent.json").Requests
 }
 
 func text(id ID) string { return hex.EncodeToString(id[:]) }
