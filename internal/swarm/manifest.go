@@ -69,25 +69,25 @@ func tally(counts map[string]int, name string, by int) {
 	}
 }
 
-// choose looks whether other manifests take the places of the chosen one and of the one beside it, after the support of one has changed.
+// choose looks whether other manifests take the places of the two that are followed, after the support of one has changed: each place
+// first among those of its format, then the choice's own.
 func (b *ballot) choose(changed string) {
-	was, format := b.chosen, isDASH(b.chosen)
-	b.chosen = b.leader(was, changed, func(string) bool { return true })
+	was, dash := b.chosen, isDASH(b.chosen)
+	b.chosen, b.beside = b.leader(was, changed, dash), b.leader(b.beside, changed, !dash)
+	first, other := b.named[b.chosen], b.named[b.beside]
+	if other != nil && (first == nil || other.outvotes(first)) {
+		b.chosen, b.beside = b.beside, b.chosen
+	}
 	if was != b.chosen && b.named[was] != nil {
 		b.changes++
 	}
-	held := b.beside
-	if isDASH(b.chosen) != format { // the choice before was followed, and stays beside
-		held, changed = was, was
-	}
-	b.beside = b.leader(held, changed, func(name string) bool { return isDASH(name) != isDASH(b.chosen) })
 }
 
-// leader is the manifest that takes the place of held, among those that may, after the support of one has changed: held itself if none
-// outvotes it. Empty: none may.
-func (b *ballot) leader(held, changed string, may func(name string) bool) (best string) {
+// leader is the manifest of a format that takes the place of held after the support of one has changed: held itself if none outvotes it.
+// Empty: there is none of that format.
+func (b *ballot) leader(held, changed string, dash bool) (best string) {
 	h := b.named[held]
-	takes := func(name string, s *support) bool { return may(name) && (h == nil || s.outvotes(h)) }
+	takes := func(name string, s *support) bool { return isDASH(name) == dash && (h == nil || s.outvotes(h)) }
 	if changed != held { // of all others none could take the place before, and they are as they were
 		if s := b.named[changed]; s != nil && takes(changed, s) {
 			return changed
@@ -122,8 +122,8 @@ func (s *support) outvotes(held *support) bool {
 	return votes >= had+max(1, had/4) || votes >= had && s.members >= held.members+max(1, held.members/4)
 }
 
-// Manifest is the manifest that seeds are to follow: the first that was named, until another has clearly more votes, of which each
-// subnet has one. Empty if no member names one.
+// Manifest is the manifest that seeds are to follow: the first that was named, until another of its format, or the one beside, has
+// clearly more votes, of which each subnet has one. Empty if no member names one.
 func (s *Swarm) Manifest() string { return s.ballot.chosen }
 
 // Beside is the manifest that seeds are to follow beside that, of the other one of HLS and DASH: the first of them that was named,

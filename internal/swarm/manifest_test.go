@@ -109,6 +109,8 @@ func TestTheManifestBesideIsOfTheOtherFormat(t *testing.T) {
 		{"one vote for another MPD", [][]Member{many("/a.m3u8", 1, 9), many("/a.mpd", 20, 5), many("/b.mpd", 30, 1)}, "/a.m3u8", "/a.mpd"},
 		{"one vote before", [][]Member{many("/a.m3u8", 1, 9), many("/b.mpd", 20, 1), many("/a.mpd", 30, 2)}, "/a.m3u8", "/a.mpd"},
 		{"about as many", [][]Member{many("/a.m3u8", 1, 9), many("/b.mpd", 20, 4), many("/a.mpd", 30, 4)}, "/a.m3u8", "/b.mpd"},
+		{"a second MPD with more than the choice", [][]Member{many("/a.m3u8", 1, 8), many("/a.mpd", 20, 9), many("/b.mpd", 30, 10)}, "/a.m3u8", "/a.mpd"},
+		{"and more than the one beside", [][]Member{many("/a.m3u8", 1, 8), many("/a.mpd", 20, 9), many("/b.mpd", 30, 11)}, "/b.mpd", "/a.m3u8"},
 		{"the choice before stays beside", [][]Member{many("/a.m3u8", 1, 8), many("/b.m3u8", 20, 9), many("/a.mpd", 30, 10)}, "/a.mpd", "/a.m3u8"},
 	} {
 		s := New()
