@@ -222,7 +222,10 @@ func (d *dash) relist() {
 		return
 	}
 	for _, t := range d.p.tracks {
-		d.list(t, m)
+		if d.list(t, m); len(t.levels) == 0 {
+			d.p.finish("error", fmt.Errorf("viewer: manifest %s: %w", d.at.Path, refusal(m)))
+			return
+		}
 	}
 	d.listed(m)
 }

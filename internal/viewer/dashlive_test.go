@@ -279,3 +279,31 @@ func (m moved) Get(f Fetch, progress func(int64), done func(Fetched, error)) fun
 	}
 	return m.origin.Get(f, progress, done)
 }
+
+// TestALiveMPDThatListsNothingMoreEnds: one of indexes alone is no live stream to the player, and may become a film without a segment.
+func TestALiveMPDThatListsNothingMoreEnds(t *testing.T) {
+	for name, then := range map[string]string{
+		"no set":      ``,
+		"sound alone": `<AdaptationSet contentType="audio"><SegmentTemplate media="a-$Number$.ts" duration="2"/><Representation id="s"/></AdaptationSet>`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			loads, indexed := 0, ""
+			s := newScene(t, func(w *world) *film {
+				f := onAirByMPD(40, func(b *broadcast, _ int) string {
+					if loads++; loads > 4 {
+						return fmt.Sprintf(filmMPD, 60, then)
+					}
+					return replaceOnce(indexed, "static", fmt.Sprintf(`dynamic" minimumUpdatePeriod="PT1S" availabilityStartTime="%s`, b.began().UTC().Format(time.RFC3339Nano)))
+				})(w)
+				f.files = single(w, []uint32{4000}).files
+				indexed = replaceOnce(string(f.files[mpdPath]), "<Period>", `<Period start="PT0S">`)
+				return f
+			})
+			a := s.viewer(fast, byMPD)
+			s.w.run(time.Minute)
+			if sum := a.now(); sum.Ended != "error" || !strings.Contains(sum.Error, "no renditions") || sum.Stats.PlayedMs == 0 {
+				t.Errorf("ended %q: %s, after %d loads and %d ms", sum.Ended, sum.Error, loads, sum.Stats.PlayedMs)
+			}
+		})
+	}
+}
