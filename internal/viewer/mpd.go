@@ -32,10 +32,16 @@ func (r *representation) indexed() bool {
 	return slices.ContainsFunc(r.periods, func(p inPeriod) bool { return p.Index != nil })
 }
 
+// choice is a representation of an MPD in one period.
+type choice struct {
+	*mpd.Representation
+	in *mpd.InPeriod
+}
+
 // setsOf are the adaptation sets of an MPD that are played side by side, one of each kind in each period: what is listed of the kind,
 // by the number of the period. Of several sets of a kind it is the first, or the one that has a representation of those that are known.
-func setsOf(m *mpd.Manifest, kind string, known []*rendition) map[int][]*mpd.Representation {
-	chosen, sets := map[int]int{}, map[int][]*mpd.Representation{}
+func setsOf(m *mpd.Manifest, kind string, known []*rendition) map[int][]choice {
+	chosen, sets := map[int]int{}, map[int][]choice{}
 	better := map[int]bool{} // the set of the period has one that is known
 	for _, r := range m.Representations {
 		is := slices.ContainsFunc(known, func(l *rendition) bool { return l.mpd.id == r.ID })
@@ -47,9 +53,10 @@ func setsOf(m *mpd.Manifest, kind string, known []*rendition) map[int][]*mpd.Rep
 		}
 	}
 	for _, r := range m.Representations {
-		for _, in := range r.Periods {
+		for i := range r.Periods {
+			in := &r.Periods[i]
 			if set, has := chosen[in.Period]; r.Type == kind && has && set == in.Set {
-				sets[in.Period] = append(sets[in.Period], r)
+				sets[in.Period] = append(sets[in.Period], choice{r, in})
 			}
 		}
 	}
@@ -73,15 +80,13 @@ func levelsOf(m *mpd.Manifest, kind, at string, speed float64) []*rendition {
 }
 
 // representationOf is what an MPD lists of a rendition: in a period that has none of its ID, of the one whose bitrate is nearest.
-func representationOf(sets map[int][]*mpd.Representation, l *rendition, speed float64) *representation {
+func representationOf(sets map[int][]choice, l *rendition, speed float64) *representation {
 	out := &representation{id: l.mpd.id}
 	for _, n := range slices.Sorted(maps.Keys(sets)) {
-		r := slices.MinFunc(sets[n], func(a, b *mpd.Representation) int {
-			return cmp.Compare(l.unlike(a, speed), l.unlike(b, speed))
+		r := slices.MinFunc(sets[n], func(a, b choice) int {
+			return cmp.Compare(l.unlike(a.Representation, speed), l.unlike(b.Representation, speed))
 		})
-		at := slices.IndexFunc(r.Periods, func(in mpd.InPeriod) bool { return in.Period == n })
-		in := r.Periods[at]
-		out.periods = append(out.periods, inPeriod{InPeriod: in, segments: r.Segments[in.From:in.To:in.To]})
+		out.periods = append(out.periods, inPeriod{InPeriod: *r.in, segments: r.Segments[r.in.From:r.in.To:r.in.To]})
 	}
 	return out
 }

@@ -136,12 +136,9 @@ func (w *writer) chunks(a *addressing, t template, scale uint64) {
 	}
 	c.values.number, c.values.time = valueOf(a.StartNumber, 1), valueOf(a.Offset, 0)
 	if s.ends {
-		n := ticks(s.duration, scale)
-		c.count = n/c.ticks + min(n%c.ticks, 1)
+		c.count = partsOf(ticks(s.duration, scale), c.ticks)
 	}
-	if a.EndNumber != nil {
-		c.count = min(c.count, *a.EndNumber+1-min(c.values.number, *a.EndNumber+1))
-	}
+	c.count = a.upTo(c.values.number, c.count)
 	w.out.Chunks = append(w.out.Chunks, c)
 }
 

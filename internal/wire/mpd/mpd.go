@@ -16,7 +16,7 @@ const (
 	MaxPeriods         = 1024     // further ones are refused
 	MaxRepresentations = 256      // by ID; further ones are left out
 	MaxIndexes         = 256      // segment indexes of all representations together
-	MaxSegments        = 65536    // of all representations together
+	MaxSegments        = 65536    // of all representations together; as many periods of them
 	MaxURLs            = 16 << 20 // bytes of the URLs of all segments
 	MaxLive            = 1024     // segments of a representation of a live MPD in one period: the newest
 	maxReference       = 2048     // bytes of one reference

@@ -55,6 +55,8 @@ func TestPeriodsHaveTheirSegmentsWhereTheyAre(t *testing.T) {
 		"two periods, and a set of sound before": {`<MPD><Period duration="PT2S">` + set(`<SegmentTemplate media="a$Number$" duration="2"/>`) +
 			`</Period><Period duration="PT2S"><AdaptationSet mimeType="audio/mp4"/>` + set(`<SegmentTemplate media="b$Number$" duration="1"/>`) + `</Period></MPD>`,
 			"[0.0 0s+2s a1 0s+2s][1.1 2s+2s b1 2s+1s b2 3s+1s]"},
+		"the largest endNumber": {`<MPD mediaPresentationDuration="PT2S"><Period>` + set(`<SegmentTemplate media="$Number$" duration="1" endNumber="18446744073709551615"/>`) + `</Period></MPD>`,
+			"[0.0 0s+2s 1 0s+1s 2 1s+1s]"},
 		"a period that is refused": {`<MPD><Period duration="PT2S">` + set(``) + `</Period><Period duration="PT2S">` + set(`<SegmentTemplate media="b$Number$" duration="2"/>`) + `</Period></MPD>`,
 			"[1.0 2s+2s b1 2s+2s]"},
 		"a list": {`<MPD><Period>` + set(`<SegmentList duration="2"><Initialization sourceURL="i"/><SegmentURL media="a"/><SegmentURL media="b"/></SegmentList>`) + `</Period></MPD>`,

@@ -17,6 +17,7 @@ type reader struct {
 	window   time.Duration // how far back a live one reaches; 0: to its start
 	byID     map[string]*Representation
 	segments int // of all representations
+	periods  int // of all representations
 	urls     int // their bytes
 	indexes  int // of all representations
 	runs     int // of timelines that were read, for one representation after the other
@@ -199,6 +200,9 @@ func (r *reader) representation(rep *representation, of *set, at base, above add
 		segments, indexes, chunks := len(out.Segments), len(out.Indexes), len(out.Chunks)
 		if err = w.write(a, strings.HasSuffix(rep.MimeType+of.MimeType, "webm")); err == nil {
 			out.Periods = append(out.Periods, w.inPeriod(segments, indexes, chunks))
+			if r.periods++; r.periods > MaxSegments {
+				err = refuse(TooLarge, "more than %d periods of representations", MaxSegments)
+			}
 		}
 	}
 	var refused *Error

@@ -10,6 +10,26 @@ type series struct {
 	number, time, duration, count uint64
 }
 
+// without leaves the first few out.
+func (s series) without(gone uint64) series {
+	return series{s.number + gone, s.time + gone*s.duration, s.duration, s.count - gone}
+}
+
+// partsOf is how many parts of a length a whole has, the last one perhaps shorter.
+func partsOf(whole, length uint64) uint64 { return whole/length + min(whole%length, 1) }
+
+// upTo is how many of so many segments, from a number on, there are up to the endNumber.
+func (a *addressing) upTo(number, count uint64) uint64 {
+	switch end := a.EndNumber; {
+	case end == nil || count == 0:
+		return count
+	case *end < number:
+		return 0
+	default:
+		return min(count-1, *end-number) + 1
+	}
+}
+
 // series are the segments of the period by number and time, before any is made: what they cost is bounded by their number. most is how
 // many there are where that is said otherwise.
 func (w *writer) series(a *addressing, scale, most uint64) ([]series, error) {
@@ -38,23 +58,18 @@ func (w *writer) series(a *addressing, scale, most uint64) ([]series, error) {
 func (w *writer) regular(a *addressing, scale, most uint64) ([]series, error) {
 	s := series{number: valueOf(a.StartNumber, 1), time: valueOf(a.Offset, 0), duration: *a.Duration, count: most}
 	if w.stretch.ends {
-		n := ticks(w.stretch.duration, scale)
-		s.count = min(s.count, n/s.duration+min(n%s.duration, 1))
+		s.count = min(s.count, partsOf(ticks(w.stretch.duration, scale), s.duration))
 	}
 	if w.live {
 		elapsed := w.now.Sub(w.start) - w.stretch.start
 		s.count = min(s.count, scaled(uint64(max(elapsed, 0)), scale, uint64(time.Second), false)/s.duration)
 		if back := elapsed - w.window; w.window > 0 && back > 0 {
 			// A segment stays until the window, and its own duration once more, have passed since its end.
-			n := ticks(back, scale)
-			over := n/s.duration + min(n%s.duration, 1)
-			gone := min(over-min(over, 2), s.count)
-			s = series{s.number + gone, s.time + gone*s.duration, s.duration, s.count - gone}
+			over := partsOf(ticks(back, scale), s.duration)
+			s = s.without(min(over-min(over, 2), s.count))
 		}
 	}
-	if a.EndNumber != nil {
-		s.count = min(s.count, *a.EndNumber+1-min(s.number, *a.EndNumber+1))
-	}
+	s.count = a.upTo(s.number, s.count)
 	if s.count == math.MaxUint64 {
 		return nil, refuse(NoDuration, "it is not said how long the period of %.64q is", w.values.id)
 	}
@@ -118,7 +133,7 @@ func (w *writer) newest(all []series) []series {
 	for i := len(all) - 1; i >= 0; i-- {
 		s := &all[i]
 		if gone := s.count - min(s.count, room); gone > 0 {
-			*s = series{s.number + gone, s.time + gone*s.duration, s.duration, s.count - gone}
+			*s = s.without(gone)
 			return all[i:]
 		}
 		room -= s.count

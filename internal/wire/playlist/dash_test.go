@@ -142,7 +142,9 @@ func TestAnMPDThatGrowsIsBounded(t *testing.T) {
 		"long templates":                        head + `<AdaptationSet mimeType="video/mp4"><SegmentTemplate duration="1" media="` + strings.Repeat("$Number%020d$", 120) + `"/>` + reps(1, "") + `</AdaptationSet></Period></MPD>`,
 		"many tags":                             head + strings.Repeat("<S/>", mpd.MaxTags) + `</Period></MPD>`,
 		"many periods":                          `<MPD mediaPresentationDuration="PT1S">` + strings.Repeat("<Period/>", mpd.MaxPeriods+1) + `</MPD>`,
-		"expansion":                             `<!DOCTYPE MPD [<!ENTITY a "` + long + `"><!ENTITY b "&a;&a;&a;">]><MPD><BaseURL>&b;</BaseURL></MPD>`,
+		"many periods of representations": `<MPD>` + strings.Repeat(`<Period duration="PT1S"><AdaptationSet mimeType="video/mp4"><SegmentTemplate duration="1" media="$Number$" endNumber="0"/>`+
+			reps(128, "")+`</AdaptationSet></Period>`, 600) + `</MPD>`,
+		"expansion": `<!DOCTYPE MPD [<!ENTITY a "` + long + `"><!ENTITY b "&a;&a;&a;">]><MPD><BaseURL>&b;</BaseURL></MPD>`,
 		"one timeline for many": head + `<SegmentTemplate media="$Number$"><SegmentTimeline>` + strings.Repeat(`<S d="1" r="-1"/>`, 50_000) + `</SegmentTimeline></SegmentTemplate><AdaptationSet mimeType="video/mp4">` +
 			strings.Repeat(`<Representation id="a"/>`, 50_000) + `</AdaptationSet></Period></MPD>`,
 		"a list too long": head + `<AdaptationSet mimeType="video/mp4"><Representation id="a"><SegmentList duration="1">` + strings.Repeat(`<SegmentURL media="a"/>`, MaxSegments+1) + `</SegmentList></Representation></AdaptationSet></Period></MPD>`,
