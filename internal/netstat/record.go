@@ -109,17 +109,6 @@ func (p *Pattern) reorder() {
 // Ratio is lost by sent; 0 of nothing sent.
 func (p Pattern) Ratio() float64 { return by(p.Lost, p.Sent) }
 
-// Noticeable is the share of the losses that are at most a distance after the one before (RFC 3357).
-func (p Pattern) Noticeable(distance int64) float64 {
-	n := int64(0)
-	for _, d := range p.Distances {
-		if d >= 1 && d <= distance {
-			n++
-		}
-	}
-	return by(n, p.Lost)
-}
-
 // Extent is the largest extent of reordering.
 func (p Pattern) Extent() (most int64) {
 	for _, l := range p.Reordered {

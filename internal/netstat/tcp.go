@@ -71,12 +71,6 @@ func headers(v6, stamped bool) int64 {
 	return n
 }
 
-// BandwidthDelay is the bandwidth-delay product in bytes, of a rate in bit/s and a round-trip time.
-func BandwidthDelay(rate float64, rtt int64) float64 { return rate * float64(rtt) / 8e6 }
-
-// Achievable is the throughput that a window of bytes allows, bit/s; 0 without a round-trip time.
-func Achievable(window, rtt int64) float64 { return Rate(window, rtt) }
-
 // Rate is bytes by microseconds in bit/s; 0 of no time.
 func Rate(bytes, us int64) float64 {
 	if us <= 0 {

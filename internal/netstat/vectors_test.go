@@ -37,7 +37,6 @@ type recordVector struct {
 	Distances  []int64
 	Periods    []Period
 	Reordered  []Late
-	Noticeable [][2]float64
 	Jitter     *float64
 	Delays     []int64
 	DelayRange *int64 `json:"delay_range"`
@@ -79,18 +78,6 @@ type vectors struct {
 		Within               float64
 		Worked               string
 	} `json:"max_throughput"`
-	BandwidthDelay []struct {
-		Rate   float64
-		RTT    int64
-		Bytes  *float64
-		Worked string
-	} `json:"bandwidth_delay"`
-	Achievable []struct {
-		Window, RTT int64
-		BPS         *float64
-		Within      float64
-		Worked      string
-	}
 	Windows []struct {
 		Name      string
 		Direction Direction
@@ -184,12 +171,6 @@ func TestVectorsOfTCP(t *testing.T) {
 		l := Link{Rate: c.Rate, MTU: c.MTU, V6: c.V6, VLAN: c.VLAN, Timestamps: c.Timestamps}
 		near(t, "largest throughput", l.MaxThroughput(), true, c.BPS, c.Within)
 	}
-	for _, c := range v.BandwidthDelay {
-		near(t, "bandwidth-delay product", BandwidthDelay(c.Rate, c.RTT), true, c.Bytes, 0)
-	}
-	for _, c := range v.Achievable {
-		near(t, "achievable", Achievable(c.Window, c.RTT), true, c.BPS, c.Within)
-	}
 	for _, c := range v.Windows {
 		near(t, "window: "+c.Name, InFlight(c.Direction, c.Looks), true, c.Bytes, 0)
 	}
@@ -240,9 +221,6 @@ func TestVectorsOfRecords(t *testing.T) {
 		if p.Lost != c.Lost || p.Duplicates != c.Duplicates || p.Foreign != c.Foreign ||
 			!slices.Equal(p.Distances, c.Distances) || !slices.Equal(p.Periods, c.Periods) || !slices.Equal(p.Reordered, c.Reordered) {
 			t.Errorf("%s: %+v", c.Name, p)
-		}
-		for _, n := range c.Noticeable {
-			near(t, c.Name+": noticeable", p.Noticeable(int64(n[0])), true, &n[1], 0)
 		}
 		if c.Jitter != nil {
 			near(t, c.Name+": jitter", p.Jitter(), true, c.Jitter, 0)

@@ -102,10 +102,6 @@ function late(first: readonly Arrival[]): Late[] {
 
 const by = (n: number, of: number) => (of === 0 ? 0 : n / of);
 
-/** The share of the losses that are at most a distance after the one before (RFC 3357). */
-export const noticeable = (p: Pattern, distance: number): number =>
-  by(p.distances.filter((d) => d >= 1 && d <= distance).length, p.lost);
-
 /** The figures of one direction. */
 export function patternFigures(p: Pattern, direction: Direction): Figure[] {
   if (p.sent === 0) return [];

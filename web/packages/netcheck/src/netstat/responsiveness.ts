@@ -29,19 +29,3 @@ export function rpm(probes: Probes): number | undefined {
   const foreign = tls === undefined ? (tcp + http) / 2 : (tcp + tls + http) / 3;
   return foreign <= 0 || loaded <= 0 ? undefined : (60e6 / foreign + 60e6 / loaded) / 2;
 }
-
-/** Over how many intervals a test of responsiveness looks (draft-ietf-ippm-responsiveness, MAD). */
-export const movingAverage = 4;
-const tolerance = 0.05; // SDT of the draft
-
-/**
- * Whether the last values, one of each interval, have come to rest: their standard deviation is below 5 % of the latest. Fewer
- * than `movingAverage` have not.
- */
-export function stable(values: readonly number[]): boolean {
-  const last = values.slice(-movingAverage);
-  if (last.length < movingAverage) return false;
-  const mean = last.reduce((sum, v) => sum + v / movingAverage, 0);
-  const squares = last.reduce((sum, v) => sum + (v - mean) ** 2 / movingAverage, 0);
-  return Math.sqrt(squares) < tolerance * last[movingAverage - 1]!;
-}

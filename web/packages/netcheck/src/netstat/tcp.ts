@@ -54,14 +54,8 @@ export function maxThroughput(link: Link): number {
   return payload <= 0 ? 0 : (link.rate * payload) / wire;
 }
 
-/** The bandwidth-delay product in bytes. */
-export const bandwidthDelay = (rate: number, rtt: number): number => (rate * rtt) / 8e6;
-
 /** Bytes by microseconds in bit/s; 0 of no time. */
 export const rate = (bytes: number, us: number): number => (us <= 0 ? 0 : (bytes * 8e6) / us);
-
-/** The throughput that a window of bytes allows, bit/s. */
-export const achievable = (window: number, rtt: number): number => rate(window, rtt);
 
 /** Bytes of payload that went over a link in a time. */
 export interface Transfer {

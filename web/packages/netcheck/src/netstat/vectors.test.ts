@@ -4,8 +4,8 @@ import { type Experience, scores } from './aim.ts';
 import type { Arrival } from './arrival.ts';
 import { clocks, delayRange, delays, type Exchange, jitter, oneWay, percentile, uncertainty } from './delay.ts';
 import { type Direction, kinds } from './figures.ts';
-import { noticeable, pattern } from './record.ts';
-import { type Probes, rpm, stable, trimmedMean } from './responsiveness.ts';
+import { pattern } from './record.ts';
+import { type Probes, rpm, trimmedMean } from './responsiveness.ts';
 import { tcpFigures } from './summary.ts';
 import * as tcp from './tcp.ts';
 import { inFlight } from './window.ts';
@@ -13,9 +13,7 @@ import { inFlight } from './window.ts';
 type Numbers = Record<string, number>;
 interface Vectors {
   max_throughput: (tcp.Link & { bps: number; within?: number })[];
-  bandwidth_delay: { rate: number; rtt: number; bytes: number }[];
   windows: { name: string; direction: Direction; looks: tcp.TCPInfo[]; bytes: number }[];
-  achievable: { window: number; rtt: number; bps: number; within?: number }[];
   efficiency: { sent: number; retransmitted: number; percent: number | null; within?: number }[];
   buffer_delay: { average: number; baseline: number; percent: number | null }[];
   transfer: (tcp.Link & {
@@ -36,7 +34,6 @@ interface Vectors {
     distances: number[];
     periods: [number, number][];
     reordered?: [number, number, number, number][];
-    noticeable?: [number, number][];
     jitter?: number;
     delays?: number[];
     delay_range?: number;
@@ -52,7 +49,6 @@ interface Vectors {
   percentiles: { values: number[]; p: number; value: number }[];
   trimmed_means: { values: number[]; mean: number }[];
   rpm: (Probes & { rpm: number | null })[];
-  stable: { values: number[]; stable: boolean }[];
   aim: (Required<{ [K in keyof Experience]: number }> & { scores: Record<string, [number, string]> })[];
   tcp_tests: {
     name: string;
@@ -85,9 +81,6 @@ test('the specification has the kinds of figures', () => {
 
 describe('tcp', () => {
   test.each(v.max_throughput)('largest throughput: $bps', (c) => near(tcp.maxThroughput(c), c.bps, c.within));
-  test.each(v.bandwidth_delay)('bandwidth-delay product: $bytes', (c) =>
-    near(tcp.bandwidthDelay(c.rate, c.rtt), c.bytes));
-  test.each(v.achievable)('achievable: $bps', (c) => near(tcp.achievable(c.window, c.rtt), c.bps, c.within));
   test.each(v.windows)('window: $name', (c) => near(inFlight(c.direction, c.looks), c.bytes));
   test.each(v.efficiency)('efficiency: $percent', (c) =>
     near(tcp.efficiency(c.sent, c.retransmitted), c.percent, c.within));
@@ -120,7 +113,6 @@ test.each(v.records)('record: $name', (c) => {
   });
   expect(p.periods.map((x) => [x.first, x.length])).toEqual(c.periods);
   expect(p.reordered.map((x) => [x.sequence, x.extent, x.time, x.before])).toEqual(c.reordered ?? []);
-  for (const [distance, share] of c.noticeable ?? []) near(noticeable(p, distance), share);
   if (c.jitter !== undefined) near(jitter(p.first), c.jitter);
   if (c.delays) expect(delays(p.first, 0)).toEqual(c.delays);
   if (c.delay_range !== undefined) expect(delayRange(p.first)).toBe(c.delay_range);
@@ -140,7 +132,6 @@ test('which one-way delays are reported, percentiles', () => {
 test('responsiveness', () => {
   for (const c of v.trimmed_means) near(trimmedMean(c.values), c.mean);
   for (const c of v.rpm) near(rpm(c), c.rpm);
-  for (const c of v.stable) expect(stable(c.values)).toBe(c.stable);
 });
 
 test.each(v.aim)('scores of $latency ms', ({ scores: want, ...inputs }) => {
