@@ -3,6 +3,7 @@ package demopage
 import (
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -64,7 +65,7 @@ const saidBound = 1 << 20
 
 // NewOrders makes a page that runs the script. said gets what it says, from one goroutine at a time each, in order as
 // far as the page waits for its answers.
-func NewOrders(script []byte, said func([]byte) error) *Orders {
+func NewOrders[T any](script []byte, said func(T) error) *Orders {
 	o := &Orders{mux: http.NewServeMux(), orders: make(chan []byte, ordersBound), ended: make(chan struct{})}
 	o.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -76,9 +77,10 @@ func NewOrders(script []byte, said func([]byte) error) *Orders {
 	})
 	o.mux.HandleFunc("GET /orders", o.give)
 	o.mux.HandleFunc("POST /said", func(w http.ResponseWriter, r *http.Request) {
-		b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, saidBound))
+		var word T
+		err := json.NewDecoder(http.MaxBytesReader(w, r.Body, saidBound)).Decode(&word)
 		if err == nil {
-			err = said(b)
+			err = said(word)
 		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
@@ -90,10 +92,14 @@ func NewOrders(script []byte, said func([]byte) error) *Orders {
 // ServeHTTP implements http.Handler.
 func (o *Orders) ServeHTTP(w http.ResponseWriter, r *http.Request) { o.mux.ServeHTTP(w, r) }
 
-// Tell gives an order, once the page is there to hear it.
-func (o *Orders) Tell(order []byte) {
+// Tell gives an order as JSON, once the page is there to hear it.
+func (o *Orders) Tell(order any) {
+	text, err := json.Marshal(order)
+	if err != nil {
+		panic(err) // a field of a new kind
+	}
 	select {
-	case o.orders <- order:
+	case o.orders <- text:
 	case <-o.ended:
 	}
 }

@@ -1,7 +1,6 @@
 package peersbench
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"sync"
@@ -61,7 +60,7 @@ func newPageEnd(h host) (*pageEnd, error) {
 func newPage(h host, script []byte) *pageEnd {
 	e := &pageEnd{host: h, offered: map[int]bool{}}
 	e.page = demopage.NewOrders(script, e.take)
-	e.order(pageOrder{Type: "setup", Setup: &pageSetup{
+	e.page.Tell(pageOrder{Type: "setup", Setup: &pageSetup{
 		Ours: h.setup.Kind == kindPage, Channels: h.setup.Channels, Message: bareMessage, Buffer: bareBuffer,
 	}})
 	return e
@@ -76,20 +75,8 @@ func (e *pageEnd) pages() http.Handler {
 	return mux
 }
 
-func (e *pageEnd) order(o pageOrder) {
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(err) // a field of a new kind
-	}
-	e.page.Tell(b)
-}
-
 // take takes what the page says.
-func (e *pageEnd) take(b []byte) error {
-	var w pageWord
-	if err := json.Unmarshal(b, &w); err != nil {
-		return err
-	}
+func (e *pageEnd) take(w pageWord) error {
 	if w.Type != "signal" {
 		e.tell(w.message)
 		return nil
@@ -104,7 +91,7 @@ func (e *pageEnd) begin(link int) error {
 	e.mu.Lock()
 	e.offered[link] = true
 	e.mu.Unlock()
-	e.order(pageOrder{Type: "begin", Link: link})
+	e.page.Tell(pageOrder{Type: "begin", Link: link})
 	return nil
 }
 
@@ -112,14 +99,14 @@ func (e *pageEnd) hear(link int, s pairing.Signal) error {
 	e.mu.Lock()
 	body := s.Body(e.offered[link])
 	e.mu.Unlock()
-	e.order(pageOrder{Type: "signal", Link: link, Body: &body})
+	e.page.Tell(pageOrder{Type: "signal", Link: link, Body: &body})
 	return nil
 }
 
-func (e *pageEnd) run(j job) { e.order(pageOrder{Type: "job", Job: &j}) }
+func (e *pageEnd) run(j job) { e.page.Tell(pageOrder{Type: "job", Job: &j}) }
 
 func (e *pageEnd) drop(link int) error {
-	e.order(pageOrder{Type: "drop", Link: link})
+	e.page.Tell(pageOrder{Type: "drop", Link: link})
 	return nil
 }
 

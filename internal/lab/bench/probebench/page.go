@@ -50,11 +50,7 @@ const rampUpShare = 5
 func inBrowser(firefox bool) func(context.Context, *bench.Run, *stage, plan) (results, error) {
 	return func(ctx context.Context, _ *bench.Run, s *stage, p plan) (_ results, err error) {
 		words := make(chan pageWord, 64)
-		page := demopage.NewOrders(demopage.Script(), func(b []byte) error {
-			var w pageWord
-			if err := json.Unmarshal(b, &w); err != nil {
-				return err
-			}
+		page := demopage.NewOrders(demopage.Script(), func(w pageWord) error {
 			select {
 			case words <- w:
 				return nil
@@ -68,11 +64,7 @@ func inBrowser(firefox bool) func(context.Context, *bench.Run, *stage, plan) (re
 			return results{}, err
 		}
 		defer func() { err = errors.Join(err, browser.Close()) }()
-		order, err := json.Marshal(pageOrder{Type: "check", Server: s.url(s.server.Addr()), Plan: p.ofPage()})
-		if err != nil {
-			return results{}, err
-		}
-		page.Tell(order)
+		page.Tell(pageOrder{Type: "check", Server: s.url(s.server.Addr()), Plan: p.ofPage()})
 		return p.await(ctx, words, browser.Ended)
 	}
 }

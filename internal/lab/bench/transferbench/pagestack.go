@@ -2,7 +2,6 @@ package transferbench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -78,7 +77,7 @@ func newPages(h host, script []byte) *pageStack {
 	if h.setup.Kind == kindPageLane {
 		lane = 1
 	}
-	s.tell(order{Type: "setup", Setup: &pageSetup{
+	s.page.Tell(order{Type: "setup", Setup: &pageSetup{
 		Bare: h.setup.Kind == kindBare, Law: h.setup.Kind == kindPageLaw || h.setup.Kind == kindPageLane, Lane: lane, Send: h.setup.Send && !h.setup.Both, Channels: h.setup.Channels, Message: h.setup.Message, Buffer: bareBuffer,
 		Outstanding: outstanding, Batch: askAtOnce,
 	}})
@@ -93,21 +92,7 @@ func (s *pageStack) pages() http.Handler {
 	return mux
 }
 
-// tell gives the page an order.
-func (s *pageStack) tell(o order) {
-	text, err := json.Marshal(o)
-	if err != nil {
-		s.complain(err.Error())
-		return
-	}
-	s.page.Tell(text)
-}
-
-func (s *pageStack) hear(b []byte) error {
-	var m word
-	if err := json.Unmarshal(b, &m); err != nil {
-		return err
-	}
+func (s *pageStack) hear(m word) error {
 	switch m.Type {
 	case "signal":
 		if sig, ok := m.Body.Signal(); ok {
@@ -138,7 +123,7 @@ func (s *pageStack) begin(link int) error {
 	s.mu.Lock()
 	s.begun[link] = true
 	s.mu.Unlock()
-	s.tell(order{Type: "begin", Link: link})
+	s.page.Tell(order{Type: "begin", Link: link})
 	return nil
 }
 
@@ -147,15 +132,15 @@ func (s *pageStack) handle(link int, m signal) error {
 	offered := s.begun[link]
 	s.mu.Unlock()
 	b := pairing.Signal{Description: m.Description, Candidate: m.Candidate}.Body(offered)
-	s.tell(order{Type: "signal", Link: link, Body: &b})
+	s.page.Tell(order{Type: "signal", Link: link, Body: &b})
 	return nil
 }
 
-func (s *pageStack) start(link int) { s.tell(order{Type: "start", Link: link}) }
+func (s *pageStack) start(link int) { s.page.Tell(order{Type: "start", Link: link}) }
 
 // measure implements elsewhere.
 func (s *pageStack) measure(ctx context.Context, warm, run time.Duration) (report, error) {
-	s.tell(order{Type: "measure", WarmMS: warm.Milliseconds(), RunMS: run.Milliseconds()})
+	s.page.Tell(order{Type: "measure", WarmMS: warm.Milliseconds(), RunMS: run.Milliseconds()})
 	select {
 	case r := <-s.reports:
 		return r, nil

@@ -2,7 +2,6 @@ package transportbench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +77,7 @@ func newPageStack(ctx context.Context, p place) (*pageStack, error) {
 	if s.browser, err = demopage.Launch(ctx, o); err != nil {
 		return nil, err
 	}
-	s.tell(pageOrder{message: message{Type: saySetup}, Setup: &pageSetup{Send: p.setup.Send, Asks: p.setup.Kind == asked}})
+	s.page.Tell(pageOrder{message: message{Type: saySetup}, Setup: &pageSetup{Send: p.setup.Send, Asks: p.setup.Kind == asked}})
 	return s, s.wait(ctx)
 }
 
@@ -96,20 +95,8 @@ func (s *pageStack) wait(ctx context.Context) error {
 	}
 }
 
-func (s *pageStack) tell(o pageOrder) {
-	b, err := json.Marshal(o)
-	if err != nil {
-		panic(err) // a field of a new kind
-	}
-	s.page.Tell(b)
-}
-
 // hear takes what the page says.
-func (s *pageStack) hear(b []byte) error {
-	var w pageWord
-	if err := json.Unmarshal(b, &w); err != nil {
-		return err
-	}
+func (s *pageStack) hear(w pageWord) error {
 	switch w.Type {
 	case sayReady:
 		switch {
@@ -146,19 +133,19 @@ func (s *pageStack) named(m *signal) {
 }
 
 func (s *pageStack) begin(link int) error {
-	s.tell(pageOrder{message: message{Type: sayBegin}, Link: link})
+	s.page.Tell(pageOrder{message: message{Type: sayBegin}, Link: link})
 	return nil
 }
 
 func (s *pageStack) handle(link int, m signal) error {
-	s.tell(pageOrder{message: message{Type: saySignal, Signal: &m}, Link: link})
+	s.page.Tell(pageOrder{message: message{Type: saySignal, Signal: &m}, Link: link})
 	return nil
 }
 
-func (s *pageStack) start() { s.tell(pageOrder{message: message{Type: sayStart}}) }
+func (s *pageStack) start() { s.page.Tell(pageOrder{message: message{Type: sayStart}}) }
 
 func (s *pageStack) burst(bytes int) {
-	s.tell(pageOrder{message: message{Type: sayBurst, Bytes: bytes}})
+	s.page.Tell(pageOrder{message: message{Type: sayBurst, Bytes: bytes}})
 }
 
 func (s *pageStack) close() error {
