@@ -38,7 +38,7 @@ func (c *certifyCmd) receive(ctx context.Context, r *run, p *packaging.Packager)
 		if err != nil {
 			fmt.Fprintln(r.env.Stderr, err)
 		}
-	}), nil)
+	}))
 	defer s.stop()
 	return s.wait(ctx)
 }

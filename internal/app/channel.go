@@ -56,7 +56,7 @@ func (c *channel) start(ctx context.Context, group *servers) (stop func(), err e
 		return nil, err
 	}
 	playable := make(chan struct{})
-	group.serve("live", l, c.noting(ingest.New(packager, c.published), sync.OnceFunc(func() { close(playable) })), nil)
+	group.serve("live", l, c.noting(ingest.New(packager, c.published), sync.OnceFunc(func() { close(playable) })))
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	transport := &http.Transport{}
 	ended := make(chan struct{})

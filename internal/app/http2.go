@@ -18,7 +18,7 @@ var errHTTP2Refused = errors.New("as many connections of HTTP/2 are open as may"
 // for each request: a flow that is measured is then a connection. Without a certificate nothing is HTTP/2.
 func (s *servers) serveHTTP2(name string, l net.Listener, h http.Handler, certificate *pair, enter func(netip.Addr) (leave func(), ok bool)) {
 	if certificate == nil {
-		s.serve(name, l, h, nil)
+		s.serve(name, l, h)
 		return
 	}
 	open := &http2Connections{enter: enter, all: map[net.Conn]*http2Connection{}}

@@ -93,7 +93,7 @@ func serveOrigin(ctx context.Context, config *Config, source *origin.Server, reg
 		if err != nil {
 			return err
 		}
-		group.serve("seeds", seeds, source.Handler(origin.Seed), nil)
+		group.serve("seeds", seeds, source.Handler(origin.Seed))
 	}
 	adminPort, err := listenTCP(ctx, "origin --admin", o.Admin, false)
 	if err != nil {
@@ -103,7 +103,7 @@ func serveOrigin(ctx context.Context, config *Config, source *origin.Server, reg
 	if err != nil {
 		return err
 	}
-	group.serve("admin", adminPort, a.handler(map[string]http.HandlerFunc{"POST /origin/fault": source.ServeFault, "GET /origin/digests": source.ServeDigests}), nil)
+	group.serve("admin", adminPort, a.handler(map[string]http.HandlerFunc{"POST /origin/fault": source.ServeFault, "GET /origin/digests": source.ServeDigests}))
 	log.Info("origin is up", "page", place{public.Addr(), certificate}.url(), "film", source.Prefix, "admin", adminPort.Addr().String())
 	return nil
 }

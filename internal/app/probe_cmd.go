@@ -70,7 +70,7 @@ func (c *probeServeCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	group.serve("admin", adminPort, a.handler(nil), nil)
+	group.serve("admin", adminPort, a.handler(nil))
 	log.Info("probe is up", "listen", s.at.addr.String(), "udp", s.udp.String(), "open", authorize == nil, "admin", adminPort.Addr().String())
 	return group.wait(ctx)
 }

@@ -68,7 +68,7 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	door.open(a.handler(nil))
 	answer()
 	if fleet != nil {
-		group.serve("fleet", fleet.listener, fleet.handler, nil)
+		group.serve("fleet", fleet.listener, fleet.handler)
 	}
 	log.Info("seed is up", "udp", s.seedAddr, "admin", adminPort.Addr().String(), "sites", s.names)
 	return group.wait(ctx)

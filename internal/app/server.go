@@ -26,12 +26,10 @@ type servers struct {
 
 func newServers(log *slog.Logger) *servers { return &servers{log: log, failed: make(chan error, 1)} }
 
-// serve answers on l until stop. connContext may be nil.
-func (s *servers) serve(name string, l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context) {
-	s.serveTLS(name, l, h, connContext, nil)
-}
+// serve answers on l until stop.
+func (s *servers) serve(name string, l net.Listener, h http.Handler) { s.serveTLS(name, l, h, nil, nil) }
 
-// serveTLS is serve over TLS with a certificate, which may be nil.
+// serveTLS is serve over TLS with a certificate. That and connContext may be nil.
 func (s *servers) serveTLS(name string, l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context, certificate *pair) {
 	var config *tls.Config
 	if certificate != nil {
@@ -72,7 +70,7 @@ func (s *servers) run(name string, l net.Listener, config *tls.Config, server *h
 // doorway is an admin port that answers from the first call of answer on.
 func (s *servers) doorway(l net.Listener) (d *doorway, answer func()) {
 	d = &doorway{}
-	return d, sync.OnceFunc(func() { s.serve("admin", l, d, nil) })
+	return d, sync.OnceFunc(func() { s.serve("admin", l, d) })
 }
 
 // behind tells the admission which client a request is from, and which connection waits for none.

@@ -49,7 +49,7 @@ func (c *turnCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	group.serve("admin", adminPort, a.handler(nil), nil)
+	group.serve("admin", adminPort, a.handler(nil))
 	log.Info("turn is up", "listen", s.server.Addr().String(), "tls", s.tlsAddr(), "admin", adminPort.Addr().String())
 	return group.wait(ctx)
 }

@@ -292,7 +292,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 	if err != nil {
 		return shown{}, err
 	}
-	group.serve("origin", seeds, source.Handler(origin.Seed), nil)
+	group.serve("origin", seeds, source.Handler(origin.Seed))
 	config, err := demoSite(at, "http://"+seeds.Addr().String())
 	if err != nil {
 		return shown{}, err

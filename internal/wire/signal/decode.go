@@ -52,7 +52,7 @@ func decodeType(name string, id int, f fields) Message {
 		return m
 	case "update":
 		return &Update{
-			Request: id, Swarm: f.id("swarm", true), Range: decodeRange(f), Saturated: f.flag("saturated", false),
+			Request: id, Swarm: f.id("swarm", true), Range: decodeRange(f), Saturated: f.flag("saturated"),
 			Links: int(f.integer("links", false, 0, 1024)), Want: int(f.integer("want", false, 0, MaxWant)),
 		}
 	case "leave":
@@ -95,7 +95,7 @@ func decodePushed(name string, id int, f fields) Message {
 func decodeWelcome(id int, f fields) Message {
 	m := &Welcome{
 		ICEServers: decodeServers(f),
-		Request:    id, Session: f.id("session", true), Ticket: f.text("ticket", true, 1, MaxTicket), Resumed: f.flag("resumed", false),
+		Request:    id, Session: f.id("session", true), Ticket: f.text("ticket", true, 1, MaxTicket), Resumed: f.flag("resumed"),
 		ServerTime: f.integer("server_time_ms", true, 0, MaxInteger), Expire: f.integer("credentials_expire_ms", false, 0, MaxInteger),
 		VerifyKeys: decodeKeys(f), Revocations: decodeRevocations(f), Policy: decodePolicy(f),
 		TokenExpires: f.integer("token_expires_ms", false, 0, MaxInteger),
@@ -107,8 +107,8 @@ func decodeWelcome(id int, f fields) Message {
 	}
 	if l, ok := f.object("limits", true); ok {
 		m.Limits = Limits{
-			MessageBytes: l.count("message_bytes", true), Swarms: l.count("swarms", true),
-			MessagesPerSecond: l.count("messages_per_second", true), Links: l.count("links", true),
+			MessageBytes: l.count("message_bytes"), Swarms: l.count("swarms"),
+			MessagesPerSecond: l.count("messages_per_second"), Links: l.count("links"),
 		}
 	}
 	return m
@@ -129,10 +129,8 @@ func decodeServer(f fields) ICEServer {
 	return s
 }
 
-// count reads a number that Go holds as an int.
-func (f fields) count(name string, required bool) int {
-	return int(f.integer(name, required, 0, MaxRequestID))
-}
+// count reads a number that has to be there, and that Go holds as an int.
+func (f fields) count(name string) int { return int(f.integer(name, true, 0, MaxRequestID)) }
 
 func decodeJoin(id int, f fields) Message {
 	m := &Join{
@@ -141,15 +139,15 @@ func decodeJoin(id int, f fields) Message {
 	}
 	f.objects("offers", false, MaxOffers, func(o fields) {
 		m.Offers = append(m.Offers, Offer{
-			Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: decodePlan(o), Early: o.flag("early", false), Wanted: decodeWanted(o),
+			Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: decodePlan(o), Early: o.flag("early"), Wanted: decodeWanted(o),
 		})
 	})
-	m.Ahead = f.flag("ahead", false)
+	m.Ahead = f.flag("ahead")
 	return m
 }
 
 func decodeJoined(id int, f fields) Message {
-	m := &Joined{Request: id, Swarm: f.id("swarm", true), Viewers: f.count("viewers", true), Seeds: f.count("seeds", true)}
+	m := &Joined{Request: id, Swarm: f.id("swarm", true), Viewers: f.count("viewers"), Seeds: f.count("seeds")}
 	f.objects("offered", false, MaxOffers, func(o fields) {
 		m.Offered = append(m.Offered, Offered{Link: o.id("link", true), Peer: o.id("peer", true), Role: o.oneOf("role", true, PeerRoles)})
 	})
@@ -191,7 +189,7 @@ func decodeSignal(id int, f fields) Message {
 	}
 	switch m.Kind {
 	case "offer":
-		m.SDP, m.Plan, m.Early = f.text("sdp", true, 1, MaxSDP), decodePlan(f), f.flag("early", false)
+		m.SDP, m.Plan, m.Early = f.text("sdp", true, 1, MaxSDP), decodePlan(f), f.flag("early")
 		m.Wanted = decodeWanted(f)
 	case "answer":
 		m.SDP, m.Plan, m.Said = f.text("sdp", true, 1, MaxSDP), decodePlan(f), decodeSaid(f)
@@ -330,7 +328,7 @@ func decodePolicy(f fields) Policy {
 		return Policy{}
 	}
 	return Policy{
-		Role: p.oneOf("role", true, Roles), ControlGroup: p.flag("control_group", false), Prefetch: p.flag("prefetch", false),
+		Role: p.oneOf("role", true, Roles), ControlGroup: p.flag("control_group"), Prefetch: p.flag("prefetch"),
 		WasteBytes: p.integer("waste_bytes", false, 0, MaxInteger), MaxLinks: int(p.integer("max_links", true, 0, 1024)),
 		Relay: p.oneOf("relay", true, []string{"allow", "never"}), Local: p.oneOf("local", true, []string{"ask", "never", "if-granted"}),
 		SignedManifests: p.oneOf("signed_manifests", true, []string{"off", "share"}),

@@ -114,8 +114,9 @@ func parseInteger(m json.RawMessage) (int64, bool) {
 	return int64(v), true
 }
 
-func (f fields) flag(name string, required bool) bool {
-	m, ok := f.raw(name, required)
+// flag is false where it is absent.
+func (f fields) flag(name string) bool {
+	m, ok := f.raw(name, false)
 	if ok && string(m) != "true" && string(m) != "false" {
 		f.fail(name, "is neither true nor false")
 	}
