@@ -91,9 +91,7 @@ func (c *channel) start(ctx context.Context, group *servers) (stop func(), err e
 // source is what pushes the stream until its context ends.
 func (c *channel) source() (func(context.Context, live.Target) error, error) {
 	window := c.picture.Window
-	if window == 0 {
-		window = liveWindow
-	}
+	window = cmp.Or(window, liveWindow)
 	if c.picture.Live {
 		recipe := film.DefaultRecipe()
 		clock := live.Clock{Segment: time.Duration(c.picture.seconds()) * time.Second, Window: window, FPS: recipe.FPS}

@@ -27,7 +27,9 @@ type servers struct {
 func newServers(log *slog.Logger) *servers { return &servers{log: log, failed: make(chan error, 1)} }
 
 // serve answers on l until stop.
-func (s *servers) serve(name string, l net.Listener, h http.Handler) { s.serveTLS(name, l, h, nil, nil) }
+func (s *servers) serve(name string, l net.Listener, h http.Handler) {
+	s.serveTLS(name, l, h, nil, nil)
+}
 
 // serveTLS is serve over TLS with a certificate. That and connContext may be nil.
 func (s *servers) serveTLS(name string, l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context, certificate *pair) {

@@ -101,18 +101,12 @@ func (c Config) complete() Config {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Patience == 0 {
-		c.Patience = defaultPatience
-	}
-	if c.AdminPort == "" {
-		c.AdminPort = defaultAdmin
-	}
+	c.Patience = cmp.Or(c.Patience, defaultPatience)
+	c.AdminPort = cmp.Or(c.AdminPort, defaultAdmin)
 	if c.Client == "" {
 		c.Client = "leeway-doctor"
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.PageOrigin = cmp.Or(originOf(c.PageOrigin), originOf(c.Manifest))
 	return c
 }

@@ -198,9 +198,7 @@ func refusedHello(m *signal.Error) []Finding {
 		"bad-version":    "update this program, or the tracker: both have to speak " + signal.Subprotocol,
 	}
 	fix := fixes[m.Code]
-	if fix == "" {
-		fix = m.Hint
-	}
+	fix = cmp.Or(fix, m.Hint)
 	text := m.Message
 	if m.Hint != "" && fix != m.Hint {
 		text += " " + m.Hint

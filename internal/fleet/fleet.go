@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -95,15 +96,9 @@ var _ seed.Fleet = (*Member)(nil)
 
 // New makes a place for the seed that will join.
 func New(cfg Config) *Member {
-	if cfg.Patience == 0 {
-		cfg.Patience = ownerAnswer
-	}
-	if cfg.Metrics == nil {
-		cfg.Metrics = metric.Discard
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
+	cfg.Patience = cmp.Or(cfg.Patience, ownerAnswer)
+	cfg.Metrics = cmp.Or(cfg.Metrics, metric.Discard)
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

@@ -3,6 +3,7 @@
 package headless
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -54,12 +55,8 @@ type Viewer struct {
 
 // Start starts a viewer. Close it when it is done.
 func Start(cfg viewer.Config, n Network) (*Viewer, error) {
-	if n.Listen == "" {
-		n.Listen = ":0"
-	}
-	if n.Log == nil {
-		n.Log = slog.New(slog.DiscardHandler)
-	}
+	n.Listen = cmp.Or(n.Listen, ":0")
+	n.Log = cmp.Or(n.Log, slog.New(slog.DiscardHandler))
 	loop, stopLoop := viewer.NewLoop()
 	player := originhttp.NewPlayer(n.Dial)
 	hosts := &hosts{network: n}

@@ -3,6 +3,7 @@
 package natsbus
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -64,12 +65,8 @@ var ErrAway = errors.New("no NATS server answers")
 
 // Open connects, starting the embedded server where no URL is given.
 func Open(cfg Config) (*Bus, error) {
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Metrics == nil {
-		cfg.Metrics = metric.Discard
-	}
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	cfg.Metrics = cmp.Or(cfg.Metrics, metric.Discard)
 	if err := errors.Join(cfg.Check(), cfg.files()); err != nil {
 		return nil, fmt.Errorf("natsbus: %w", err)
 	}

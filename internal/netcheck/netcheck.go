@@ -4,6 +4,7 @@
 package netcheck
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -98,15 +99,9 @@ func (c *Config) complete() (*url.URL, error) {
 			c.Phases = append(c.Phases, Classes)
 		}
 	}
-	if c.Streams == 0 {
-		c.Streams = 4
-	}
-	if c.Duration == 0 {
-		c.Duration = MaxDuration
-	}
-	if c.Messages == 0 {
-		c.Messages = 1000
-	}
+	c.Streams = cmp.Or(c.Streams, 4)
+	c.Duration = cmp.Or(c.Duration, MaxDuration)
+	c.Messages = cmp.Or(c.Messages, 1000)
 	if c.idle == 0 && slices.ContainsFunc(c.Phases, func(p Phase) bool { return p != Reach }) {
 		c.idle = idleTime // reachability has no baseline
 	}

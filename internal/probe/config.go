@@ -96,11 +96,7 @@ func (c *Config) complete() error {
 	c.MaxTests = cmp.Or(c.MaxTests, d.MaxTests)
 	c.MaxPerAddress = cmp.Or(c.MaxPerAddress, d.MaxPerAddress)
 	c.DailyBytes = cmp.Or(c.DailyBytes, d.DailyBytes)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Metrics == nil {
-		c.Metrics = metric.Discard
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Metrics = cmp.Or(c.Metrics, metric.Discard)
 	return nil
 }

@@ -12,6 +12,7 @@
 package rtclink
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -75,20 +76,14 @@ func (c *Config) complete() error {
 	if err := c.Plan.Check(); err != nil {
 		return fmt.Errorf("rtclink: %w", err)
 	}
-	if c.InFlight == 0 {
-		c.InFlight = DefaultInFlight
-	}
+	c.InFlight = cmp.Or(c.InFlight, DefaultInFlight)
 	if c.InFlight < 2*c.Plan.Message {
 		return fmt.Errorf("rtclink: in-flight bound of %d bytes is below two messages of %d", c.InFlight, c.Plan.Message)
 	}
-	if c.OpenTimeout == 0 {
-		c.OpenTimeout = DefaultOpenTimeout
-	}
+	c.OpenTimeout = cmp.Or(c.OpenTimeout, DefaultOpenTimeout)
 	if c.Guard != nil {
 		c.Guard.complete()
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return nil
 }

@@ -212,12 +212,8 @@ func (c *Config) complete() error {
 	c.MaxTitles = cmp.Or(c.MaxTitles, d.MaxTitles)
 	c.IndexBytes = cmp.Or(c.IndexBytes, d.IndexBytes)
 	c.SessionFactor = cmp.Or(c.SessionFactor, d.SessionFactor)
-	if c.Metrics == nil {
-		c.Metrics = metric.Discard
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Metrics = cmp.Or(c.Metrics, metric.Discard)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}

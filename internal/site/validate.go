@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -53,15 +54,9 @@ func (c *Config) defaults() {
 	fill(&c.Policy.SignedManifests, SignedOff)
 	fill(&c.Policy.UnknownLine, UnknownLineLeech)
 	fill(&c.Policy.CostlyTitles, CostlyRest)
-	if c.Policy.CertifyFrom == 0 {
-		c.Policy.CertifyFrom = DefaultCertifyFrom
-	}
-	if c.Policy.MinViewers == 0 {
-		c.Policy.MinViewers = 1
-	}
-	if c.Policy.MaxLinks == 0 {
-		c.Policy.MaxLinks = DefaultMaxLinks
-	}
+	c.Policy.CertifyFrom = cmp.Or(c.Policy.CertifyFrom, DefaultCertifyFrom)
+	c.Policy.MinViewers = cmp.Or(c.Policy.MinViewers, 1)
+	c.Policy.MaxLinks = cmp.Or(c.Policy.MaxLinks, DefaultMaxLinks)
 	c.FetchBase = strings.TrimRight(c.FetchBase, "/")
 	c.Key.expand()
 }

@@ -202,12 +202,8 @@ func (c *Config) complete() error {
 		c.Now = time.Now
 	}
 	c.began = c.Now()
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Metrics == nil {
-		c.Metrics = metric.Discard
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Metrics = cmp.Or(c.Metrics, metric.Discard)
 	seen := map[string]bool{}
 	for _, s := range c.Sites {
 		if seen[s.Name()] {

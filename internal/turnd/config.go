@@ -97,8 +97,6 @@ func (c *Config) complete() error {
 	if c.PortMin == 0 || c.PortMax < c.PortMin {
 		return fmt.Errorf("turnd: %d–%d is no range of ports", c.PortMin, c.PortMax)
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return nil
 }

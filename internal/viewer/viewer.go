@@ -9,6 +9,7 @@
 package viewer
 
 import (
+	"cmp"
 	crand "crypto/rand"
 	"errors"
 	"fmt"
@@ -89,30 +90,20 @@ func (c *Config) complete() error {
 	if c.URL == "" {
 		return errors.New("viewer: no manifest to play (give its URL)")
 	}
-	if c.Speed == 0 {
-		c.Speed = 1
-	}
+	c.Speed = cmp.Or(c.Speed, 1)
 	if c.Speed < 0 || c.Speed > 1000 {
 		return fmt.Errorf("viewer: a speed of %g (give 0.1 … 1000)", c.Speed)
 	}
-	if c.CatchUp == 0 {
-		c.CatchUp = 1
-	}
+	c.CatchUp = cmp.Or(c.CatchUp, 1)
 	if c.CatchUp < 1 || c.CatchUp > 2 {
 		return fmt.Errorf("viewer: to catch up at a speed of %g (give 1 … 2)", c.CatchUp)
 	}
-	if c.Buffer == 0 {
-		c.Buffer = DefaultBuffer
-	}
-	if c.JoinAfter == 0 {
-		c.JoinAfter = DefaultJoinAfter
-	}
+	c.Buffer = cmp.Or(c.Buffer, DefaultBuffer)
+	c.JoinAfter = cmp.Or(c.JoinAfter, DefaultJoinAfter)
 	if c.Policy == (schedule.Policy{}) {
 		c.Policy = hurried(schedule.DefaultPolicy, c.Speed)
 	}
-	if c.StoreBytes == 0 {
-		c.StoreBytes = defaultStore
-	}
+	c.StoreBytes = cmp.Or(c.StoreBytes, defaultStore)
 	if c.Client == "" {
 		c.Client = "leeway-viewer"
 	}

@@ -8,6 +8,7 @@ package wsconn
 
 import (
 	"bufio"
+	"cmp"
 	"log/slog"
 	"net"
 	"net/http"
@@ -64,9 +65,7 @@ type Config struct {
 }
 
 func (c *Config) complete() {
-	if c.WriteQueue == 0 {
-		c.WriteQueue = 256
-	}
+	c.WriteQueue = cmp.Or(c.WriteQueue, 256)
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = 10 * time.Second
 	}
@@ -91,9 +90,7 @@ func (c *Config) complete() {
 	if c.Refused == nil {
 		c.Refused = func(string) {}
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 }
 
 // Receiver takes what a server's socket receives. Its methods are called one after the other.

@@ -11,6 +11,7 @@
 package arm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,9 +91,7 @@ func (c *Config) complete() error {
 			return fmt.Errorf("arm: a bound of %d; give 1 or more", *n.v)
 		}
 	}
-	if c.RecordBytes == 0 {
-		c.RecordBytes = DefaultRecordBytes
-	}
+	c.RecordBytes = cmp.Or(c.RecordBytes, DefaultRecordBytes)
 	if !c.Listen.IsValid() {
 		c.Listen = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
@@ -101,9 +100,7 @@ func (c *Config) complete() error {
 			return fmt.Errorf("arm: %s is no folder for recordings", c.RecordDir)
 		}
 	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package armwire
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 )
@@ -84,9 +85,7 @@ type SourceBody struct {
 }
 
 func (b *SourceBody) check() *Error {
-	if b.Kind == "" {
-		b.Kind = SourceRTP
-	}
+	b.Kind = cmp.Or(b.Kind, SourceRTP)
 	if !validName(b.Source, false) {
 		return badField("source", nameRule)
 	}
@@ -176,9 +175,7 @@ type ViewerBody struct {
 }
 
 func (b *SessionBody) check() *Error {
-	if b.Stack == "" {
-		b.Stack = PeerConnection
-	}
+	b.Stack = cmp.Or(b.Stack, PeerConnection)
 	if !validName(b.Source, true) {
 		return badField("source", nameRule)
 	}

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/url"
@@ -177,15 +178,11 @@ func (g *Group) check() (all []Problem) {
 // checkBehavior looks at the keys of the group's behavior.
 func (g *Group) checkBehavior() (all []Problem) {
 	bad := func(path, format string, a ...any) { all = append(all, Problem{path, fmt.Sprintf(format, a...)}) }
-	if g.Stack == "" {
-		g.Stack = armwire.Link
-	}
+	g.Stack = cmp.Or(g.Stack, armwire.Link)
 	if g.Stack != armwire.Link && g.Stack != armwire.PeerConnection {
 		bad("stack", "%q; give link or peer-connection", g.Stack)
 	}
-	if g.Chunk == 0 {
-		g.Chunk = 1000
-	}
+	g.Chunk = cmp.Or(g.Chunk, 1000)
 	switch g.Behavior {
 	case Idle:
 	case Active, Echo, Mesh:
@@ -239,9 +236,7 @@ func (g *Group) checkBehavior() (all []Problem) {
 
 // checkBitrate looks at that of video.
 func (g *Group) checkBitrate() (all []Problem) {
-	if g.Bitrate == 0 {
-		g.Bitrate = 300_000
-	}
+	g.Bitrate = cmp.Or(g.Bitrate, 300_000)
 	if g.Bitrate < 8000 || float64(g.Bitrate) > armwire.MaxRate {
 		all = append(all, Problem{"bitrate", fmt.Sprintf("%d; give 8000 to %.0f bit/s", g.Bitrate, armwire.MaxRate)})
 	}

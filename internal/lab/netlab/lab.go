@@ -1,6 +1,7 @@
 package netlab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -46,12 +47,8 @@ type Options struct {
 var network6 = netip.MustParsePrefix("2001:2::/48")
 
 func (o *Options) complete() error {
-	if o.MTU == 0 {
-		o.MTU = 1500
-	}
-	if o.CongestionControl == "" {
-		o.CongestionControl = "cubic"
-	}
+	o.MTU = cmp.Or(o.MTU, 1500)
+	o.CongestionControl = cmp.Or(o.CongestionControl, "cubic")
 	if !o.Network.IsValid() {
 		o.Network = netip.MustParsePrefix("198.18.0.0/15")
 	}
@@ -224,9 +221,7 @@ func (d *Direction) Link() Link {
 func (d *Direction) Set(link Link) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if link.Seed == 0 {
-		link.Seed = d.link.Seed
-	}
+	link.Seed = cmp.Or(link.Seed, d.link.Seed)
 	if d.lab.emu == nil {
 		return fmt.Errorf("netlab: %s: not started", d.Name)
 	}
