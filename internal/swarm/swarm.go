@@ -43,7 +43,6 @@ type Member struct {
 	RTT       time.Duration // of the session's socket; 0 unknown
 	Range     Range
 	Saturated bool
-	Links     int
 	Want      int // further links the viewer would take
 	Manifest  string
 	Joined    time.Time

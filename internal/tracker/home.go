@@ -247,7 +247,7 @@ func (h *home) update(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnsw
 func (s *housed) refresh(r *bus.HomeRequest, now time.Time) {
 	m := s.Member(r.Session)
 	m.Away, m.Tracker, m.Seen, m.RTT = false, r.Tracker, now, time.Duration(r.RTTMs)*time.Millisecond
-	m.Saturated, m.Links, m.Want = r.Saturated, r.Links, r.WantsViewers()
+	m.Saturated, m.Want = r.Saturated, r.WantsViewers()
 	if r.Range != nil {
 		m.Range = swarm.Range{From: r.Range.From, To: r.Range.To}
 	}

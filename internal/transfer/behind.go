@@ -164,7 +164,7 @@ func (d *Download) Promote(segment segment.ID, piece int) int {
 	for _, id := range d.order {
 		if a := d.pending[id]; a.Target.Segment == segment && a.Piece == piece && a.Lane == peer.Background && !a.Checking {
 			d.settle(a)
-			a.Lane, a.Promoted, a.Sent = peer.Foreground, true, d.now() // from now on it may stall
+			a.Lane, a.Sent = peer.Foreground, d.now() // from now on it may stall
 			d.owe(a)
 			list = append(list, id)
 		}

@@ -32,7 +32,6 @@ type Order struct {
 	Why      string // what the requester asked for it for
 	Sent     time.Time
 	Checking bool // all bytes are in, and on their way to the owner
-	Promoted bool // it was asked for in the background
 
 	came peer.Assembly // the piece as far as it has come
 }

@@ -4,10 +4,9 @@ import "time"
 
 // Parts are the parts of a low-latency media playlist, under the names by which peers know them (spec/parts.md).
 type Parts struct {
-	Target   time.Duration // longest part
-	HoldBack time.Duration // how far behind the end a player is to stay; 0: it does not say
-	Blocks   bool          // a request for a playlist that is not there yet waits for it
-	Listed   []PartEntry   // the oldest first; parts without media, and those of other sites, are left out
+	Target time.Duration // longest part
+	Blocks bool          // a request for a playlist that is not there yet waits for it
+	Listed []PartEntry   // the oldest first; parts without media, and those of other sites, are left out
 
 	// Hint is the part that comes next; nil: the playlist does not say, or it is not the site's. Last is -1, and Name is empty, where
 	// the playlist does not say where the range ends.
@@ -22,8 +21,6 @@ type PartEntry struct {
 	Entry
 	Sequence int64 // media sequence number of its segment
 	Part     int   // number in its segment, from 0
-	Duration time.Duration
-	Growing  bool // its segment is not complete yet
 }
 
 func (r resolver) parts(m *Media) *Parts {
@@ -31,20 +28,20 @@ func (r resolver) parts(m *Media) *Parts {
 	if low == nil {
 		return nil
 	}
-	out := &Parts{Target: low.PartTarget, HoldBack: low.HoldBack, Blocks: low.Blocks}
+	out := &Parts{Target: low.PartTarget, Blocks: low.Blocks}
 	out.NextSequence, out.NextPart = m.Next()
-	add := func(sequence int64, parts []Part, growing bool) {
+	add := func(sequence int64, parts []Part) {
 		for i, p := range parts {
 			if e, ok := r.entry(p.Object); ok && !p.Gap {
-				out.Listed = append(out.Listed, PartEntry{Entry: e, Sequence: sequence, Part: i, Duration: time.Duration(p.Duration * float64(time.Second)), Growing: growing})
+				out.Listed = append(out.Listed, PartEntry{Entry: e, Sequence: sequence, Part: i})
 			}
 		}
 	}
 	for i, s := range m.Segments {
-		add(m.Sequence+int64(i), s.Parts, false)
+		add(m.Sequence+int64(i), s.Parts)
 	}
 	if g := low.Growing; g != nil {
-		add(out.NextSequence, g.Parts, true)
+		add(out.NextSequence, g.Parts)
 	}
 	if low.Hint != nil {
 		out.Hint = r.hint(*low.Hint)
