@@ -71,9 +71,7 @@ func (w *world) ask(body string, change func(*http.Request)) *http.Response {
 
 func (w *world) counted(d *metric.Def, labels ...string) int {
 	w.t.Helper()
-	if n := w.metrics.Dropped(); n > 0 {
-		w.t.Errorf("%d observations do not fit their metrics", n)
-	}
+	w.metrics.Check(w.t)
 	return int(w.metrics.Value(d, labels...))
 }
 

@@ -104,9 +104,7 @@ func inBubble(t *testing.T, cfg Config, test func(t *testing.T, w *world)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		w.server.Drain(ctx)
-		if n := w.metrics.Dropped(); n > 0 {
-			t.Errorf("%d observations did not fit their definition", n)
-		}
+		w.metrics.Check(t)
 	})
 }
 

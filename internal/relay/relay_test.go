@@ -42,11 +42,7 @@ func newWorld(t *testing.T, change func(*Config)) *world {
 		t.Fatal(err)
 	}
 	w.Relay = r
-	t.Cleanup(func() {
-		if n := w.metrics.Dropped(); n > 0 {
-			t.Errorf("%d observations did not fit their definition", n)
-		}
-	})
+	t.Cleanup(func() { w.metrics.Check(t) })
 	return w
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/leeway-video/leeway/internal/metric"
 )
@@ -45,6 +46,14 @@ func (r *Recorder) Count(d *metric.Def, labels ...string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts[seriesOf(d, labels)]
+}
+
+// Check fails the test where observations did not fit their definitions.
+func (r *Recorder) Check(tb testing.TB) {
+	tb.Helper()
+	if n := r.Dropped(); n > 0 {
+		tb.Errorf("%d observations did not fit their definitions", n)
+	}
 }
 
 // Dropped returns how many observations did not fit their definition.

@@ -44,11 +44,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, bus: testbus.Open(t)}
-	t.Cleanup(func() {
-		if n := w.metrics.Dropped(); n > 0 {
-			t.Errorf("%d observations did not fit their definition", n)
-		}
-	})
+	t.Cleanup(func() { w.metrics.Check(t) })
 	return w
 }
 

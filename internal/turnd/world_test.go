@@ -70,9 +70,7 @@ func newWorld(t *testing.T, change func(*Config, *relay.Config)) *world {
 		if err := w.Close(); err != nil {
 			t.Error(err)
 		}
-		if n := w.metrics.Dropped(); n > 0 {
-			t.Errorf("%d observations did not fit their definition", n)
-		}
+		w.metrics.Check(t)
 	})
 	return w
 }
