@@ -254,11 +254,3 @@ func TestASeedLingersForSiblingsAlone(t *testing.T) {
 		}
 	})
 }
-
-func TestMetricsAreWellFormed(t *testing.T) {
-	for _, d := range Metrics() {
-		if err := testkit.LintMetric(d); err != nil {
-			t.Error(err)
-		}
-	}
-}

@@ -8,14 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/metric"
-	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/promreg"
-	"github.com/leeway-video/leeway/internal/seed"
-	"github.com/leeway-video/leeway/internal/testkit"
-	"github.com/leeway-video/leeway/internal/tracker"
-	"github.com/leeway-video/leeway/internal/webtorrent"
 )
 
 var (
@@ -115,22 +109,6 @@ func TestRegistriesShareNothing(t *testing.T) {
 	twice := *things
 	if _, err := promreg.New([]string{"demo"}, things, &twice); err == nil {
 		t.Error("one name was defined twice")
-	}
-}
-
-// TestDefinitionsOfServicesFollowTheRules lints names, units and labels; internal/app compares them with spec/metrics.md.
-func TestDefinitionsOfServicesFollowTheRules(t *testing.T) {
-	var all []*metric.Def
-	for _, part := range [][]*metric.Def{tracker.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), promreg.Metrics()} {
-		all = append(all, part...)
-	}
-	for _, d := range all {
-		if err := testkit.LintMetric(d); err != nil {
-			t.Error(err)
-		}
-	}
-	if _, err := promreg.New([]string{"demo"}, all...); err != nil {
-		t.Error(err)
 	}
 }
 

@@ -198,14 +198,6 @@ func TestSpentDayIsFullLoad(t *testing.T) {
 	}
 }
 
-func TestMetricsAreWellFormed(t *testing.T) {
-	for _, d := range Metrics() {
-		if err := testkit.LintMetric(d); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 func TestWhatIsTakenForGrantedIsNotLogged(t *testing.T) {
 	var out bytes.Buffer
 	r, log := newReach(nil, nil), slog.New(slog.NewTextHandler(&out, nil))
