@@ -27,28 +27,27 @@ const progressEvery = 2 * time.Second
 //
 // Large: a field for each flag.
 type viewerCmd struct {
-	URL          string        `arg:"" help:"Manifest of a film or live stream of HLS or DASH."`
-	Tracker      string        `help:"Tracker; by default the manifest's host." placeholder:"URL"`
-	NoPeers      bool          `help:"Play from the origin alone, for comparison." name:"no-peers"`
-	Count        int           `help:"Viewers that start together." default:"1"`
-	Stagger      time.Duration `help:"Time between the starts of two viewers." default:"0s"`
-	Rendition    string        `help:"auto, lowest, highest or a rendition's name; of DASH the ID of a representation." default:"auto"`
-	Speed        float64       `help:"Playback speed as a multiple of real time." default:"1"`
-	Buffer       time.Duration `help:"Length of the player's buffer." default:"30s"`
-	Seek         []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
-	Pause        []string      `help:"Pause: AFTER=FOR, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=FOR"`
-	CatchUp      float64       `help:"Most at which a live stream is played while it is further behind than it is to be, 1 to 2." default:"1" placeholder:"N"`
-	LowLatency   bool          `help:"Play the parts of a low-latency live stream of HLS, or the chunks of one of DASH, as they come, and share them with peers that do." name:"low-latency"`
-	Leave        time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
-	Site         string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
-	Token        string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
-	TokenFile    string        `help:"File with the join token. It is read again, so a new token must be written before the old one ends." placeholder:"FILE" xor:"token"`
-	Title        string        `help:"Explicit title." placeholder:"TITLE"`
-	Listen       string        `help:"UDP address of links; by default every address of the machine." placeholder:"HOST:PORT"`
-	PionRecords  bool          `help:"Use pion's DTLS records for links instead of Leeway's own; needs more processor time."`
-	FailOn       []string      `help:"Exit with 1 if a viewer had this: ${enum}. May be repeated." placeholder:"WHAT" enum:"no-tracker,no-link,no-peers,stall,errors"`
-	RequirePeers bool          `help:"The same as --fail-on no-peers."`
-	Record       string        `help:"Record what the schedule of the first viewer saw and decided, for leeway-lab schedule replay." placeholder:"FILE"`
+	URL         string        `arg:"" help:"Manifest of a film or live stream of HLS or DASH."`
+	Tracker     string        `help:"Tracker; by default the manifest's host." placeholder:"URL"`
+	NoPeers     bool          `help:"Play from the origin alone, for comparison." name:"no-peers"`
+	Count       int           `help:"Viewers that start together." default:"1"`
+	Stagger     time.Duration `help:"Time between the starts of two viewers." default:"0s"`
+	Rendition   string        `help:"auto, lowest, highest or a rendition's name; of DASH the ID of a representation." default:"auto"`
+	Speed       float64       `help:"Playback speed as a multiple of real time." default:"1"`
+	Buffer      time.Duration `help:"Length of the player's buffer." default:"30s"`
+	Seek        []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
+	Pause       []string      `help:"Pause: AFTER=FOR, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=FOR"`
+	CatchUp     float64       `help:"Most at which a live stream is played while it is further behind than it is to be, 1 to 2." default:"1" placeholder:"N"`
+	LowLatency  bool          `help:"Play the parts of a low-latency live stream of HLS, or the chunks of one of DASH, as they come, and share them with peers that do." name:"low-latency"`
+	Leave       time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
+	Site        string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
+	Token       string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
+	TokenFile   string        `help:"File with the join token. It is read again, so a new token must be written before the old one ends." placeholder:"FILE" xor:"token"`
+	Title       string        `help:"Explicit title." placeholder:"TITLE"`
+	Listen      string        `help:"UDP address of links; by default every address of the machine." placeholder:"HOST:PORT"`
+	PionRecords bool          `help:"Use pion's DTLS records for links instead of Leeway's own; needs more processor time."`
+	FailOn      []string      `help:"Exit with 1 if a viewer had this: ${enum}. May be repeated." placeholder:"WHAT" enum:"no-tracker,no-link,no-peers,stall,errors"`
+	Record      string        `help:"Record what the schedule of the first viewer saw and decided, for leeway-lab schedule replay." placeholder:"FILE"`
 }
 
 // Help is shown below the usage.
@@ -64,9 +63,9 @@ A live MPD is played by this machine's clock: without --low-latency by whole seg
 Examples:
   leeway viewer http://127.0.0.1:8080/media/bbb/master.m3u8
   leeway viewer --count 4 --leave 1m http://127.0.0.1:8080/media/bbb/master.m3u8
-  leeway viewer --leave 20s --require-peers https://video.example.com/film/master.m3u8 || echo "nothing is shared"
+  leeway viewer --leave 20s --fail-on no-peers https://video.example.com/film/master.m3u8 || echo "nothing is shared"
   leeway viewer --token-file token.txt https://video.example.com/film/master.m3u8
-  leeway viewer --count 2 --require-peers https://video.example.com/film/manifest.mpd
+  leeway viewer --count 2 --fail-on no-peers https://video.example.com/film/manifest.mpd
   leeway viewer --no-peers --rendition highest https://video.example.com/film/master.m3u8
   leeway viewer --pause 20s=10s --catch-up 1.2 http://127.0.0.1:8080/media/live/master.m3u8
   leeway viewer --low-latency --leave 1m http://127.0.0.1:8080/media/live/master.m3u8
@@ -298,7 +297,7 @@ func (c *viewerCmd) verdict(s viewer.Summary) error {
 	if all == 0 {
 		return errors.New("not a byte of the film was played" + lastError(s))
 	}
-	on := map[string]bool{"no-peers": c.RequirePeers}
+	on := map[string]bool{}
 	for _, what := range c.FailOn {
 		on[what] = true
 	}

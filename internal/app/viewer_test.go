@@ -245,9 +245,9 @@ func TestViewerTellsTheTruth(t *testing.T) {
 	}{
 		{"dead tracker, not asked for", "connection refused", 0, []string{"--tracker=ws://" + freeAddress(t), film}},
 		{"dead tracker", "no-tracker", 1, []string{"--fail-on=no-tracker", "--tracker=ws://" + freeAddress(t), film}},
-		{"dead tracker, peers wanted", "no-peers", 1, []string{"--require-peers", "--tracker=ws://" + freeAddress(t), film}},
+		{"dead tracker, peers wanted", "no-peers", 1, []string{"--fail-on=no-peers", "--tracker=ws://" + freeAddress(t), film}},
 		{"wrong server", "200 OK instead of a WebSocket", 1, []string{"--fail-on=no-link", "--tracker=" + socket + "/leeway.js", film}},
-		{"expired certificate", "expired", 1, []string{"--require-peers", "--tracker=wss" + strings.TrimPrefix(expired.URL, "https"), film}},
+		{"expired certificate", "expired", 1, []string{"--fail-on=no-peers", "--tracker=wss" + strings.TrimPrefix(expired.URL, "https"), film}},
 		{"no such site", "bad-site", 1, []string{"--fail-on=no-tracker", "--site=none", film}},
 		{"404", "status 404", 1, []string{"--no-peers", folder + "none.m3u8"}},
 		{"nothing played", "not a byte", 1, []string{"--leave=1ns", film}},

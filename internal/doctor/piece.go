@@ -50,7 +50,7 @@ func checkPiece(ctx context.Context, e *examination) []Finding {
 	case e.segment == nil:
 		return skipped("no segment came")
 	case e.manifest.indexed:
-		return skipped("an index names the segments, which doctor does not read: try leeway viewer --count 2 --require-peers %s", plainURL(e.cfg.Manifest))
+		return skipped("an index names the segments, which doctor does not read: try leeway viewer --count 2 --fail-on no-peers %s", plainURL(e.cfg.Manifest))
 	case !e.manifest.live && e.manifest.media < fewest:
 		return skipped("the film has %s, and the first two come from the origin: try a longer film", counted(e.manifest.media, "segment"))
 	}

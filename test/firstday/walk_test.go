@@ -125,7 +125,7 @@ func (w *walk) shared(one, two, first, second, more string) {
 	w.sh(fmt.Sprintf(`log=$(mktemp)
 leeway viewer --speed 4 --buffer 3s %[1]s --tracker %[2]s '%[4]s' 2>$log & first=$!
 until grep -q 'links [1-9]' $log; do kill -0 $first || { cat $log; exit 1; }; sleep 0.1; done
-leeway viewer --speed 4 --buffer 3s %[1]s --require-peers --tracker %[3]s '%[5]s' && wait $first`, more, one, two, first, second))
+leeway viewer --speed 4 --buffer 3s %[1]s --fail-on no-peers --tracker %[3]s '%[5]s' && wait $first`, more, one, two, first, second))
 }
 
 // TestAPageOfOnesOwn walks "Trying it on a page of yours" with nginx and a film of one's own.
