@@ -16,14 +16,6 @@ import (
 // Link is what one direction of a line does to packets.
 type Link = emulator.Link
 
-// Disciplines of a link's queue.
-const (
-	DropTail  = emulator.DropTail
-	CoDel     = emulator.CoDel
-	Fair      = emulator.Fair
-	FairCoDel = emulator.FairCoDel
-)
-
 // kind begins the names of everything on the machine that belongs to a lab.
 const kind = "leeway"
 

@@ -32,7 +32,7 @@ func (c *counted) look(now time.Duration, report netlab.Report) {
 	}
 	line := report.Directions["left→right"]
 	c.packets = append(c.packets, line.Packets)
-	c.drops = append(c.drops, line.QueueDrops+line.AQMDrops)
+	c.drops = append(c.drops, line.QueueDrops)
 }
 
 // at interpolates a counter.

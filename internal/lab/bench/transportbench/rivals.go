@@ -133,7 +133,7 @@ func reaction(name string, line netlab.Link, extra bool, p *pages) bench.Case {
 // queues is case 10: a queue for each flow at the bottleneck, where no delay tells of others.
 func queues() bench.Case {
 	line := ten
-	line.Discipline = netlab.Fair
+	line.Fair = true
 	const before, length = 10 * time.Second, 30 * time.Second
 	return bench.Case{
 		Name: "10", About: "A queue a flow at the bottleneck (10 Mbit/s, 40 ms): one background host with four links beside CUBIC.",

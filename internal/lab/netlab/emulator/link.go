@@ -8,17 +8,6 @@ import (
 	"time"
 )
 
-// Discipline says how packets wait for a link.
-type Discipline string
-
-// The disciplines.
-const (
-	DropTail  Discipline = ""           // one queue; what does not fit is dropped
-	CoDel     Discipline = "codel"      // one queue, kept short by RFC 8289
-	Fair      Discipline = "fair"       // a queue per flow (5-tuple), served by deficit round robin; the longest loses
-	FairCoDel Discipline = "fair-codel" // a queue per flow, each kept short by RFC 8289
-)
-
 // Link is what one direction of a line does to packets. Sizes are those of IP packets, headers included.
 //
 // A packet waits in the queue, is sent at Rate, may be lost on the way, and arrives Delay (and jitter) after its last
@@ -30,8 +19,9 @@ type Link struct {
 	Delay time.Duration
 	// Queue bounds the bytes that wait. The packet that is being sent does not wait.
 	Queue int
-	// Discipline of the queue.
-	Discipline Discipline
+	// Fair has a queue for each flow (5-tuple), served by deficit round robin; the longest loses. Otherwise there is one queue, and what
+	// does not fit is dropped.
+	Fair bool
 	// Loss is the share of packets lost at random after they were sent: they took their time on the link.
 	Loss float64
 	// LossBurst is the mean number of packets that are lost in a row, 0 and 1 meaning independent losses.
@@ -69,11 +59,6 @@ func (l Link) Check() error {
 	if l.Spike > 0 && l.SpikeEvery == 0 {
 		errs = append(errs, errors.New("spikes need SpikeEvery"))
 	}
-	switch l.Discipline {
-	case DropTail, CoDel, Fair, FairCoDel:
-	default:
-		errs = append(errs, fmt.Errorf("no discipline %q", l.Discipline))
-	}
 	return errors.Join(errs...)
 }
 
@@ -83,7 +68,6 @@ type Counters struct {
 	Sent, SentBytes    uint64 // that left the queue and were sent, lost ones included
 	Delivered          uint64 // that left the link at its far end
 	QueueDrops         uint64 // dropped because the queue was full
-	AQMDrops           uint64 // dropped by CoDel
 	Lost               uint64 // lost on the way
 	Reordered          uint64 // that left before one sent earlier
 	Busy               time.Duration
@@ -101,7 +85,6 @@ func (c Counters) Since(earlier Counters) Counters {
 	c.SentBytes -= earlier.SentBytes
 	c.Delivered -= earlier.Delivered
 	c.QueueDrops -= earlier.QueueDrops
-	c.AQMDrops -= earlier.AQMDrops
 	c.Lost -= earlier.Lost
 	c.Reordered -= earlier.Reordered
 	c.Busy -= earlier.Busy
@@ -136,18 +119,13 @@ func (l *link) set(cfg Link, now time.Duration) {
 	l.Link = cfg
 	l.queue, l.ledger = newQueue(cfg), nil
 	for old != nil {
-		p := old.pop(now, l.aqmDrop)
+		p := old.pop()
 		if p == nil {
 			break
 		}
-		l.enqueue(p, now)
+		l.enqueue(p)
 	}
 	l.spike = now + l.untilSpike()
-}
-
-func (l *link) aqmDrop(p *Packet) {
-	l.counts.AQMDrops++
-	l.drop(p)
 }
 
 // arrive takes a packet in. The engine has already let everything happen that was due before now.
@@ -156,15 +134,15 @@ func (l *link) arrive(p *Packet, now time.Duration) {
 	l.counts.Bytes += uint64(p.Size)
 	l.transmit(now)
 	if l.sending != nil {
-		l.enqueue(p, now)
+		l.enqueue(p)
 		return
 	}
 	l.send(p, now)
 	l.transmit(now) // without a rate it has been sent
 }
 
-func (l *link) enqueue(p *Packet, now time.Duration) {
-	l.queue.push(p, now, func(p *Packet) {
+func (l *link) enqueue(p *Packet) {
+	l.queue.push(p, func(p *Packet) {
 		l.counts.QueueDrops++
 		l.drop(p)
 	})
@@ -203,7 +181,7 @@ func (l *link) transmit(now time.Duration) {
 		} else {
 			l.line.add(p, l.arrival(at))
 		}
-		if next := l.queue.pop(at, l.aqmDrop); next != nil {
+		if next := l.queue.pop(); next != nil {
 			l.send(next, at)
 		}
 	}

@@ -13,13 +13,12 @@ type Packet struct {
 	Data [MaxPacket]byte
 	Size int
 
-	flow   flowKey
-	six    bool // IPv6
-	route  *route
-	hop    int           // index into route.links of the link it is on
-	seq    uint64        // order in which the present link sent it
-	queued time.Duration // when it came into the present queue
-	next   *Packet       // in a queue or in the pool
+	flow  flowKey
+	six   bool // IPv6
+	route *route
+	hop   int     // index into route.links of the link it is on
+	seq   uint64  // order in which the present link sent it
+	next  *Packet // in a queue or in the pool
 }
 
 // flowKey tells flows apart: addresses (IPv6 ones folded), protocol and, where there are any, ports.

@@ -1,38 +1,30 @@
 package emulator
 
-import "time"
-
 // queue is where packets wait for a link. A bound in bytes holds at every moment between two calls.
 type queue interface {
 	// push adds a packet; drop is called for every packet that has no room, which need not be p.
-	push(p *Packet, now time.Duration, drop func(*Packet))
-	// pop takes the packet to be sent next, nil when there is none; drop is called for what active queue management
-	// throws away on the way.
-	pop(now time.Duration, drop func(*Packet)) *Packet
+	push(p *Packet, drop func(*Packet))
+	// pop takes the packet to be sent next, nil when there is none.
+	pop() *Packet
 	// size returns what waits.
 	size() (bytes, packets int)
 }
 
 func newQueue(cfg Link) queue {
-	switch cfg.Discipline {
-	case CoDel:
-		return &single{bound: cfg.Queue, fifo: fifo{codel: &codel{}}}
-	case Fair, FairCoDel:
-		return &fair{bound: cfg.Queue, flows: map[flowKey]*flow{}, short: cfg.Discipline == FairCoDel}
-	default:
-		return &single{bound: cfg.Queue}
+	if cfg.Fair {
+		return &fair{bound: cfg.Queue, flows: map[flowKey]*flow{}}
 	}
+	return &single{bound: cfg.Queue}
 }
 
-// fifo is a list of packets in order of arrival, with CoDel at its exit where codel is set.
+// fifo is a list of packets in order of arrival.
 type fifo struct {
 	head, tail     *Packet
 	bytes, packets int
-	codel          *codel
 }
 
-func (f *fifo) push(p *Packet, now time.Duration) {
-	p.queued, p.next = now, nil
+func (f *fifo) push(p *Packet) {
+	p.next = nil
 	if f.tail == nil {
 		f.head = p
 	} else {
@@ -43,8 +35,7 @@ func (f *fifo) push(p *Packet, now time.Duration) {
 	f.packets++
 }
 
-// take removes the first packet, whatever its age.
-func (f *fifo) take() *Packet {
+func (f *fifo) pop() *Packet {
 	p := f.head
 	if p == nil {
 		return nil
@@ -59,25 +50,18 @@ func (f *fifo) take() *Packet {
 	return p
 }
 
-func (f *fifo) pop(now time.Duration, drop func(*Packet)) *Packet {
-	if f.codel != nil {
-		return f.codel.pop(f, now, drop)
-	}
-	return f.take()
-}
-
 // single is one queue for all flows.
 type single struct {
 	fifo
 	bound int
 }
 
-func (s *single) push(p *Packet, now time.Duration, drop func(*Packet)) {
+func (s *single) push(p *Packet, drop func(*Packet)) {
 	if s.bytes+p.Size > s.bound {
 		drop(p)
 		return
 	}
-	s.fifo.push(p, now)
+	s.fifo.push(p)
 }
 
 func (s *single) size() (bytes, packets int) { return s.bytes, s.packets }
@@ -89,7 +73,6 @@ const quantum = 1500
 // A full queue makes room at the head of the longest flow, so that a flow which keeps to its share loses nothing.
 type fair struct {
 	bound          int
-	short          bool // CoDel in every flow
 	flows          map[flowKey]*flow
 	turn           []*flow // flows with packets, the next one to be served first
 	bytes, packets int
@@ -101,7 +84,7 @@ type flow struct {
 	deficit int
 }
 
-func (q *fair) push(p *Packet, now time.Duration, drop func(*Packet)) {
+func (q *fair) push(p *Packet, drop func(*Packet)) {
 	if p.Size > q.bound {
 		drop(p)
 		return
@@ -109,13 +92,10 @@ func (q *fair) push(p *Packet, now time.Duration, drop func(*Packet)) {
 	f := q.flows[p.flow]
 	if f == nil {
 		f = &flow{key: p.flow, deficit: quantum}
-		if q.short {
-			f.codel = &codel{}
-		}
 		q.flows[p.flow] = f
 		q.turn = append(q.turn, f)
 	}
-	f.push(p, now)
+	f.push(p)
 	q.bytes += p.Size
 	q.packets++
 	for q.bytes > q.bound {
@@ -131,7 +111,7 @@ func (q *fair) shed(drop func(*Packet)) {
 			longest = f
 		}
 	}
-	p := longest.take()
+	p := longest.pop()
 	q.bytes -= p.Size
 	q.packets--
 	drop(p)
@@ -150,7 +130,7 @@ func (q *fair) forget(f *flow) {
 	}
 }
 
-func (q *fair) pop(now time.Duration, drop func(*Packet)) *Packet {
+func (q *fair) pop() *Packet {
 	for len(q.turn) > 0 {
 		f := q.turn[0]
 		if f.deficit <= 0 {
@@ -159,19 +139,14 @@ func (q *fair) pop(now time.Duration, drop func(*Packet)) *Packet {
 			q.turn[len(q.turn)-1] = f
 			continue
 		}
-		bytes, packets := f.bytes, f.packets
-		p := f.pop(now, drop)
-		q.bytes -= bytes - f.bytes
-		q.packets -= packets - f.packets
-		if p != nil {
-			f.deficit -= p.Size
-		}
+		p := f.pop()
+		q.bytes -= p.Size
+		q.packets--
+		f.deficit -= p.Size
 		if f.packets == 0 {
 			q.forget(f)
 		}
-		if p != nil {
-			return p
-		}
+		return p
 	}
 	return nil
 }
