@@ -60,8 +60,8 @@ func TestMessagesCrossBothWays(t *testing.T) {
 	if a.link.SendData(append(full, 0)) {
 		t.Error("a message above the plan was taken")
 	}
-	if a.link.Path() != transfer.Direct || a.link.RTT() <= 0 {
-		t.Errorf("path %s, rtt %s", a.link.Path(), a.link.RTT())
+	if a.link.Path() != transfer.Direct {
+		t.Errorf("path %s", a.link.Path())
 	}
 	a.link.Close(peer.CloseIdle, []byte("bye"))
 	if m := wait(t, b.control, "the farewell"); string(m) != "bye" {

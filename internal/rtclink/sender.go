@@ -39,21 +39,6 @@ func (s *sender) Message() int {
 	return s.flight.message(s.flight.thin())
 }
 
-// RTT implements transfer.Link.
-func (s *sender) RTT() time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.association == nil || s.life.closing.Load() {
-		return 0
-	}
-	return s.smoothed()
-}
-
-// smoothed is SCTP's round-trip time. Under mu.
-func (s *sender) smoothed() time.Duration {
-	return time.Duration(s.association.SRTT() * float64(time.Millisecond))
-}
-
 // learn takes the round-trip time of ICE's checks: there is no traffic of the link in the path's queue yet, but there may be of
 // others.
 func (s *sender) learn(rtt time.Duration) {
@@ -126,7 +111,7 @@ func (s *sender) room(n int) bool {
 		now := time.Now()
 		s.flight.heard(now, s.written-buffered)
 		if s.flight.due(now) {
-			s.flight.advance(now, s.written-buffered, s.smoothed())
+			s.flight.advance(now, s.written-buffered, time.Duration(s.association.SRTT()*float64(time.Millisecond)))
 		}
 		if buffered == 0 || buffered+int64(n) <= int64(s.flight.bound(n)) {
 			if buffered == 0 || s.flight.asks() {

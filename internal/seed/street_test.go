@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/site"
@@ -155,7 +154,6 @@ func (l *wire) SendControl(b []byte) {
 func (l *wire) SendData(b []byte) bool                { l.SendControl(b); return true }
 func (l *wire) MaxMessage() int                       { return 16384 }
 func (l *wire) Path() transfer.Path                   { return transfer.Direct }
-func (l *wire) RTT() time.Duration                    { return 10 * time.Millisecond }
 func (l *wire) AddCandidate(transfer.Candidate) error { return nil }
 func (l *wire) Done() <-chan struct{}                 { return l.done }
 func (l *wire) Close(reason peer.CloseReason, farewell []byte) {

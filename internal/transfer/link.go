@@ -3,11 +3,7 @@
 // (package wire/peer) and pieces, and nothing of WebRTC: a link is the port below, which rtclink satisfies.
 package transfer
 
-import (
-	"time"
-
-	"github.com/leeway-video/leeway/internal/wire/peer"
-)
+import "github.com/leeway-video/leeway/internal/wire/peer"
 
 // Candidate is one trickled ICE candidate; End says that there are no more.
 type Candidate struct {
@@ -45,8 +41,6 @@ type Link interface {
 	MaxMessage() int
 	// Path is known once the link is open.
 	Path() Path
-	// RTT is the transport's smoothed round-trip time, 0 while unknown.
-	RTT() time.Duration
 	// AddCandidate hands in a candidate of the other side.
 	AddCandidate(Candidate) error
 	// Close begins the end of the link. farewell, if any, is a control message that still goes out. It does not

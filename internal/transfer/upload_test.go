@@ -53,7 +53,6 @@ func (l *tape) SendData(b []byte) bool {
 
 func (l *tape) MaxMessage() int              { return 16384 }
 func (l *tape) Path() Path                   { return Direct }
-func (l *tape) RTT() time.Duration           { return 0 }
 func (l *tape) AddCandidate(Candidate) error { return nil }
 func (l *tape) Done() <-chan struct{}        { return nil }
 func (l *tape) Close(r peer.CloseReason, b []byte) {

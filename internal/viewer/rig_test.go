@@ -120,7 +120,6 @@ func (m *noted) SendControl(b []byte) {
 func (*noted) SendData([]byte) bool                  { return true }
 func (*noted) MaxMessage() int                       { return 16384 }
 func (m *noted) Path() transfer.Path                 { return m.path }
-func (*noted) RTT() time.Duration                    { return 0 }
 func (*noted) AddCandidate(transfer.Candidate) error { return nil }
 func (m *noted) Done() <-chan struct{}               { return m.done }
 func (m *noted) Close(reason peer.CloseReason, _ []byte) {

@@ -117,7 +117,6 @@ func (e *linkEnd) SendData(m []byte) bool {
 
 func (e *linkEnd) MaxMessage() int                       { return peer.DefaultPlan.Message }
 func (e *linkEnd) Path() transfer.Path                   { return transfer.Direct }
-func (e *linkEnd) RTT() time.Duration                    { return 2 * stationDelay }
 func (e *linkEnd) AddCandidate(transfer.Candidate) error { return nil }
 func (e *linkEnd) Done() <-chan struct{}                 { return e.done }
 

@@ -308,6 +308,5 @@ func (l *simLink) Close(reason peer.CloseReason, last []byte) {
 
 func (l *simLink) MaxMessage() int                       { return peer.DefaultPlan.Message }
 func (l *simLink) Path() transfer.Path                   { return l.own.pathTo(l.far) }
-func (l *simLink) RTT() time.Duration                    { return 2 * l.own.away(l.far) }
 func (l *simLink) AddCandidate(transfer.Candidate) error { return nil }
 func (l *simLink) Done() <-chan struct{}                 { return l.done }
