@@ -57,6 +57,18 @@ func dial(t *testing.T, ctx context.Context, c *Controller, texts ...string) *ws
 	return conn
 }
 
+// registered is an arm that a controller has taken, with its connection.
+func registered(t *testing.T) (context.Context, *wsconn.Conn, *Arm) {
+	t.Helper()
+	c, ctx := controller(t, Config{})
+	conn := dial(t, ctx, c, registers)
+	a, err := c.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ctx, conn, a
+}
+
 const registers = `{"jattack":"register","transaction":"r","body":{"version":1,"name":"a"}}`
 
 func TestArmsThatDoNotRegister(t *testing.T) {
@@ -114,12 +126,7 @@ func TestArmsThatLie(t *testing.T) {
 		`{"jattack":"statistics","body":{"at_us":-1}}`, `{"jattack":"statistics","body":{"sessions":3}}`, `garbage`,
 		`{"jattack":"create-session","transaction":"t","id":"s"}`, `{"jattack":"error","transaction":"t1","body":17}`,
 	} {
-		c, ctx := controller(t, Config{})
-		conn := dial(t, ctx, c, registers)
-		a, err := c.Next(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ctx, conn, a := registered(t)
 		asked := make(chan error, 1)
 		go func() {
 			_, err := a.Call(ctx, armwire.GetState, "", nil)
@@ -137,7 +144,7 @@ func TestArmsThatLie(t *testing.T) {
 		if err := conn.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
-		err = <-asked
+		err := <-asked
 		var typed *armwire.Error
 		if !errors.As(err, &typed) {
 			t.Errorf("%s: the command ended with %v", text, err)
@@ -146,12 +153,7 @@ func TestArmsThatLie(t *testing.T) {
 }
 
 func TestACommandEndsWithItsArm(t *testing.T) {
-	c, ctx := controller(t, Config{})
-	conn := dial(t, ctx, c, registers)
-	a, err := c.Next(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx, conn, a := registered(t)
 	asked := make(chan error, 1)
 	go func() {
 		_, err := a.Create(ctx, "s", armwire.SessionBody{})
@@ -171,12 +173,7 @@ func TestACommandEndsWithItsArm(t *testing.T) {
 
 // TestASessionThatComesTooLateIsEnded: its client has gone, and a viewer would play on.
 func TestASessionThatComesTooLateIsEnded(t *testing.T) {
-	c, ctx := controller(t, Config{})
-	conn := dial(t, ctx, c, registers)
-	a, err := c.Next(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx, conn, a := registered(t)
 	patient, leave := context.WithCancel(ctx)
 	defer leave()
 	created := make(chan error, 1)
@@ -219,12 +216,7 @@ func TestNamesAreOfOneArm(t *testing.T) {
 
 // TestALaterSessionOfAClientIsLostToo: a client of a mesh is lost with any of its connections, not only with the one that is waited for.
 func TestALaterSessionOfAClientIsLostToo(t *testing.T) {
-	c, ctx := controller(t, Config{})
-	conn := dial(t, ctx, c, registers)
-	a, err := c.Next(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ctx, conn, a := registered(t)
 	conn.Close(wsconn.CloseDone, "")
 	<-a.Gone() // so that nothing is to be destroyed
 	u := &run{}
