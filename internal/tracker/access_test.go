@@ -82,11 +82,7 @@ func guarded(t *testing.T, change func(*Config), policy configured.Policy) (*wor
 	w := newWorld(t)
 	b := &backend{t: t, w: w}
 	return w, w.tracker(func(c *Config) {
-		s, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}, Access: configured.AccessToken, Policy: policy})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Sites, c.Tokens = []*configured.Site{s}, b
+		c.Sites, c.Tokens = oneSite(t, configured.Config{Access: configured.AccessToken, Policy: policy}), b
 		if change != nil {
 			change(c)
 		}
@@ -348,11 +344,7 @@ func TestASiteThatAsksForNoTokenLooksAtNone(t *testing.T) {
 
 func TestATrackerWithoutKeysIsClosed(t *testing.T) {
 	n := newWorld(t).tracker(func(c *Config) {
-		s, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}, Access: configured.AccessToken})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Sites = []*configured.Site{s}
+		c.Sites = oneSite(t, configured.Config{Access: configured.AccessToken})
 	})
 	for token, code := range map[string]string{"": "token-required", "a.b.c": "bad-token"} {
 		v := n.socket()

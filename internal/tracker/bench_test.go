@@ -21,11 +21,7 @@ func BenchmarkJoin(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer link.Close()
-	site, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	t, err := New(Config{Secret: bytes.Repeat([]byte("s"), 32), Sites: []*configured.Site{site}}, link)
+	t, err := New(Config{Secret: bytes.Repeat([]byte("s"), 32), Sites: oneSite(b, configured.Config{})}, link)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -46,7 +42,7 @@ func BenchmarkJoin(b *testing.B) {
 	var join, baseline time.Duration
 	for b.Loop() {
 		s := t.newSession(&Socket{Conn: sink{}}, Visitor{})
-		s.id, s.site = newID(), site
+		s.id, s.site = newID(), t.cfg.Sites[0]
 		began := time.Now()
 		s.join(&signal.Join{Title: testTitle, Manifest: testManifest, Role: "full", Want: 8, Range: request.Range})
 		join += time.Since(began)

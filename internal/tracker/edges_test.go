@@ -252,13 +252,7 @@ func TestThrottledTabsStayMembers(t *testing.T) {
 func TestTheControlGroupMeetsNoPeer(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(func(c *Config) {
-		s, err := configured.New(configured.Config{
-			Name: "demo", Hosts: []string{"video.example.com"}, Policy: configured.Policy{ControlGroupPermille: 1000},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Sites = []*configured.Site{s}
+		c.Sites = oneSite(t, configured.Config{Policy: configured.Policy{ControlGroupPermille: 1000}})
 	})
 	a, b := n.viewer(""), n.viewer("")
 	a.join()

@@ -72,11 +72,7 @@ func TestRelaysKeepBackOffersMadeBefore(t *testing.T) {
 // TestRelayOnlyOffersGoToNoSeed: a seed would be linked by way of the relay.
 func TestRelayOnlyOffersGoToNoSeed(t *testing.T) {
 	n := newWorld(t).tracker(func(c *Config) {
-		s, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}, Policy: configured.Policy{Role: configured.RoleRelayOnly}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Sites = []*configured.Site{s}
+		c.Sites = oneSite(t, configured.Config{Policy: configured.Policy{Role: configured.RoleRelayOnly}})
 	})
 	first := n.viewer("")
 	first.join()

@@ -163,11 +163,7 @@ func TestAnOfferThatKnewNothingOfICEServersIsKeptBack(t *testing.T) {
 
 func TestASiteWithRulesTakesNoGuesses(t *testing.T) {
 	n := newWorld(t).tracker(func(c *Config) {
-		s, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}, Key: configured.KeyRule{Path: "/t/{}/"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Sites = []*configured.Site{s}
+		c.Sites = oneSite(t, configured.Config{Key: configured.KeyRule{Path: "/t/{}/"}})
 	})
 	late := n.ahead(newID())
 	if e := expect[*signal.Error](late); e.Code != "bad-title" || e.Request != 3 {

@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // oneSite is the site demo with what a test sets of it.
-func oneSite(t *testing.T, c configured.Config) []*configured.Site {
+func oneSite(t testing.TB, c configured.Config) []*configured.Site {
 	t.Helper()
 	c.Name, c.Hosts = "demo", []string{"video.example.com"}
 	s, err := configured.New(c)
@@ -68,12 +68,8 @@ type node struct {
 
 func (w *world) tracker(change func(*Config)) *node {
 	w.t.Helper()
-	s, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}})
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	cfg := Config{
-		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*configured.Site{s}, Now: w.clock.Now, Metrics: &w.metrics,
+		Secret: bytes.Repeat([]byte("s"), 32), Sites: oneSite(w.t, configured.Config{}), Now: w.clock.Now, Metrics: &w.metrics,
 		// Three of them is how long a goroutine of a busy machine may be kept waiting before others take its tracker for dead.
 		BeatEvery: 150 * time.Millisecond, MessagesPerSecond: 10_000, ConnectsPerSecond: 1000,
 	}
