@@ -28,7 +28,7 @@ const page = (forbidden?: 'throws' | 'fails', seen = { hidden: true }) => {
   const timers = {
     now: () => clock.now(),
     setTimer: (f: () => void, ms: number) => clock.setTimer(f, seen.hidden ? Math.max(1_000, ms) : ms),
-    clearTimer: (id: number) => clock.clearTimer(id),
+    clearTimer: vi.fn((id: number) => clock.clearTimer(id)),
   };
   const parts: AlarmParts = {
     channel: () => channel as unknown as MessageChannel,
@@ -47,7 +47,7 @@ const page = (forbidden?: 'throws' | 'fails', seen = { hidden: true }) => {
     () => rung.push(clock.now() - begun),
     (ms) => beats.push(ms),
   );
-  return { clock, alarm, rung, beats, worker, text: () => text };
+  return { clock, alarm, rung, beats, worker, timers, text: () => text };
 };
 
 afterEach(() => vi.unstubAllGlobals());
@@ -85,6 +85,19 @@ describe('the alarm', () => {
     p.alarm.set(10);
     await p.clock.advance(2_000);
     expect(p.rung).toEqual([8, 120, 2_110]);
+  });
+
+  it('takes back no timer of the page that has rung', async () => {
+    const p = page(undefined, { hidden: false });
+    p.alarm.set(10);
+    await p.clock.advance(20);
+    p.alarm.set(10);
+    await p.clock.advance(20);
+    expect([p.rung, p.timers.clearTimer.mock.calls.length]).toEqual([[10, 30], 1]); // the worker began to run
+    p.alarm.set(10);
+    p.alarm.set(5);
+    await p.clock.advance(20);
+    expect([p.rung, p.timers.clearTimer.mock.calls.length]).toEqual([[10, 30, 45], 2]);
   });
 
   it('keeps what was set before the worker ran', async () => {

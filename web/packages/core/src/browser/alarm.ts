@@ -32,14 +32,20 @@ export function createAlarm(
     /** The same, once it has shown that it runs. */
     let worker: Worker | undefined;
     let at = never;
+    /** The page's own, while it has not rung; 0: none. To clear one that has is a call into the browser for each message that is paced. */
     let timer = 0;
 
     const start = () => {
       if (at === never) return;
       const ms = Math.max(0, Math.ceil(at - now()));
-      clearTimer(timer);
+      if (timer) clearTimer(timer);
+      timer = 0;
       if (worker && document.hidden) worker.postMessage(ms);
-      else timer = setTimer(ring, ms);
+      else timer = setTimer(rung, ms);
+    };
+    const rung = () => {
+      timer = 0;
+      ring();
     };
     const ring = () => {
       if (at === never) return;
