@@ -279,7 +279,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
     for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
     loads.ask(s, load);
     if (!s.id || shared.stopped) return loads.startOrigin(s, part ? (shared.off ?? 'no-holder') : 'policy');
-    if (wanted(s) && request.adaptive && !shared.off && freshness.stale(request.bitrate, () => view.relaxed(s)))
+    const bytes = (bitrate * request.durationMs) / 8_000;
+    if (wanted(s) && request.adaptive && !shared.off && freshness.stale(bitrate, bytes, () => view.relaxed(s)))
       loads.startOrigin(s, 'policy', true);
     lists.asked(s, request);
     const long = s.object ? undefined : lists.long(s);
