@@ -167,11 +167,13 @@ describe('what breaks', () => {
     v.events.on('off', ({ reason }) => offs.push(reason));
     await run(2_000);
     for (const s of film.segments) film.replace(s.name, `other ${s.name}`);
-    // What the seed certified so far is the old content.
+    // What the seed certified so far is the old content, and the origin has to send it.
+    seed.silent = true;
     const late = viewer([seed]);
     late.events.on('off', ({ reason }) => offs.push(reason));
     await run(8_000);
     expect(late.engine.snapshot().totals.contradictions).toBeGreaterThan(0);
+    expect(offs).toEqual(['policy']);
     // Whole segments of the old or of the new content, never a mixture: checked byte by byte below.
     const old = new Film(20, 4000, 300_000);
     for (const [n, r] of late.results.entries()) {
