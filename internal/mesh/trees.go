@@ -130,7 +130,7 @@ func candidate(m *Mesh, now int64, stripe int, below uint64) ID {
 	for _, id := range m.order {
 		p := m.peers[id]
 		place := p.places[stripe]
-		if p.parent.until > now || id == m.trees[stripe].parent || !m.feeds(place) || place.Rank >= below {
+		if place.Rank >= below || p.parent.until > now || id == m.trees[stripe].parent || !m.feeds(place) {
 			continue
 		}
 		if place.Room == 0 && !outranks(m.uplink.slots, int(place.Least)) {

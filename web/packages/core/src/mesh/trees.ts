@@ -254,7 +254,7 @@ export const candidate = (m: State, now: number, stripe: number, below: number):
   for (const id of m.order) {
     const { places, parent } = m.peers.get(id)!;
     const place = places[stripe]!;
-    if (parent.until > now || id === m.trees[stripe]!.parent || !feeds(m, place) || place.rank >= below) continue;
+    if (place.rank >= below || parent.until > now || id === m.trees[stripe]!.parent || !feeds(m, place)) continue;
     if (place.room === 0 && !outranks(m.uplink.slots, place.least)) continue;
     if (!better(place, at)) continue;
     best = id;
