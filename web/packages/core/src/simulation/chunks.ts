@@ -34,6 +34,7 @@ export class ChunkBroadcast extends Broadcast {
 
   override readonly partMs: number;
   override readonly perSegment: number;
+  private readonly segments = new Map<number, Uint8Array>();
 
   constructor(network: Network, chunks = 4, bytes = 240_000, segmentMs = 2_000) {
     super(network, 'mid', bytes / chunks);
@@ -102,8 +103,12 @@ export class ChunkBroadcast extends Broadcast {
   }
 
   segment(sequence: number): Uint8Array {
+    const known = this.segments.get(sequence);
+    if (known) return known;
     const names = Array.from({ length: this.perSegment }, (_, i) => this.part(this.perSegment * sequence + i).name);
-    return joinBytes(...names.map((name) => this.content(name)));
+    const whole = joinBytes(...names.map((name) => this.content(name)));
+    this.segments.set(sequence, whole);
+    return whole;
   }
 
   override endsWith({ sequence, index }: { sequence: number; index: number }) {
