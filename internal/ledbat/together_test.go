@@ -77,9 +77,10 @@ func TestPeers(t *testing.T) {
 	testkit.InOneGoroutine(t)
 	t.Parallel()
 	for _, r := range []road{slow, fast} {
+		alone := once(func(seed uint64) float64 { return besideHost(r, 0, false, seed) })
 		for _, n := range []int{1, 5, 20} {
-			kept := median(3, func(seed uint64) float64 { return besideHost(r, n, false, seed) / besideHost(r, 0, false, seed) })
-			apart := besideHost(r, n, true, 1) / besideHost(r, 0, false, 1)
+			kept := median(3, func(seed uint64) float64 { return besideHost(r, n, false, seed) / alone(seed) })
+			apart := besideHost(r, n, true, 1) / alone(1)
 			t.Logf("%s: TCP keeps %.3f beside a host with %d peers; with controllers of their own %.3f", r.name, kept, n, apart)
 			if kept < 0.9 {
 				t.Errorf("%s: TCP keeps %.3f beside a host with %d peers, want ≥ 0.9", r.name, kept, n)
