@@ -22,7 +22,7 @@ export GOFLAGS := $(strip $(filter-out -trimpath,$(GOFLAGS)) -trimpath)
 
 .DEFAULT_GOAL := help
 netlab := netlab-nat netlab-swarm netlab-transport
-internal_targets := test-still test-timed go-race go-race-build go-race-others go-race-app go-race-app-too go-long go-tools web-types web-unit web-pack $(netlab)
+internal_targets := test-still test-timed go-race go-race-build go-race-others go-race-viewer go-race-app go-race-app-too go-long go-long-viewer go-long-others go-tools web-types web-unit web-pack $(netlab)
 .PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e e2e-players firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak live-hours lint format build image load-image image-check release image-digests kube-test film clean
 
 help: ## this list
@@ -47,10 +47,14 @@ test-go: go-race go-long go-tools ## Go tests with the race detector (as root al
 # another program's streams are in one half. Decision 107.
 go-race: go-race-build
 	@[ "$$(id -u)" != 0 ] || scripts/need ip iptables
-	@$(MAKE) --no-print-directory --keep-going --jobs=3 go-race-others go-race-app go-race-app-too
+	@$(MAKE) --no-print-directory --keep-going --jobs=4 go-race-viewer go-race-others go-race-app go-race-app-too
 
 go-race-others:
-	scripts/gotest "$$(go list ./... | grep -vE '/internal/(app|archtest)$$')" -race -vet=off -p $$(nproc) # make lint has vet
+	scripts/gotest "$$(go list ./... | grep -vE '/internal/(app|archtest|viewer)$$')" -race -vet=off -p $$(nproc) # make lint has vet
+
+# It computes in virtual time, longer than any other, and gives way to what waits for a clock. After others it would end alone.
+go-race-viewer:
+	nice scripts/gotest ./internal/viewer -race -vet=off -timeout 20m
 
 go-race-app: half = ^(Test|Fuzz)[A-O]
 go-race-app-too: half = ^(Test|Fuzz)[^A-O]|^[^TF]
@@ -61,10 +65,16 @@ go-race-build: # what its packages have in common
 	@scripts/need go gcc
 	go build -race ./internal/...
 
-go-long: # what is left out with the race detector: long plays in one goroutine, rules of the sources, and what a link takes of the memory
+# What is left out with the race detector: long plays in one goroutine, rules of the sources, and what a link takes of the memory. Most tests
+# of internal/viewer run with it, and are not played twice.
+go-long: go-long-viewer go-long-others
+go-long-viewer:
 	@scripts/need go
-	scripts/gotest './internal/ledbat ./internal/viewer ./internal/archtest' -vet=off
-	scripts/gotest ./internal/rtclink -vet=off -run '^TestIdleLinksAreCheap$$'
+	scripts/gotest ./internal/viewer -vet=off -run "$$(scripts/left-out internal/viewer)"
+go-long-others:
+	@scripts/need go
+	scripts/gotest './internal/ledbat ./internal/archtest' -vet=off
+	scripts/gotest ./internal/rtclink -vet=off -run "$$(scripts/left-out internal/rtclink)"
 
 go-tools: # they read files above their modules, which the cache does not look at
 	@scripts/need go

@@ -90,14 +90,25 @@ func TestWhatTheRaceDetectorLeavesOutIsRun(t *testing.T) {
 	_, recipe, _ := strings.Cut(read(t, filepath.Join(base, "Makefile")), "\ngo-long:")
 	recipe, _, _ = strings.Cut(recipe, "\n\n")
 	leaves := regexp.MustCompile(`testkit\.(RaceDetector|InOneGoroutine)\b`)
+	function := regexp.MustCompile(`(?m)^func .*`)
 	leaving := 0
 	for _, f := range sources(t) {
-		if !f.test || !leaves.MatchString(read(t, filepath.Join(base, f.path))) {
+		text := read(t, filepath.Join(base, f.path))
+		if !f.test || !leaves.MatchString(text) {
 			continue
 		}
 		leaving++
 		if !strings.Contains(recipe, "./"+path.Dir(f.path)) {
 			t.Errorf("%s leaves something out with the race detector, and `make go-long` does not run it", f.path)
+		}
+		if !strings.Contains(recipe, "scripts/left-out "+path.Dir(f.path)) {
+			continue // all of its tests run
+		}
+		for _, at := range leaves.FindAllStringIndex(text, -1) {
+			within := function.FindAllString(text[:at[0]], -1)
+			if len(within) == 0 || !strings.HasPrefix(within[len(within)-1], "func Test") {
+				t.Errorf("%s leaves something out with the race detector in no function of a test: scripts/left-out does not find it", f.path)
+			}
 		}
 	}
 	if leaving == 0 {

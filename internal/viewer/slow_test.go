@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -42,6 +43,7 @@ func (b *besieged) after(d time.Duration) time.Duration { return b.buffers[d/loo
 // before its stall time was over; so a viewer that sent nothing, or next to nothing, was asked first for every segment of the film, and each was
 // held until its last moment: the buffer stayed at 1.5 to 3.5 s.
 func TestASilentOrSlowViewerHoldsNoOtherUp(t *testing.T) {
+	testkit.InOneGoroutine(t)
 	for _, c := range []struct {
 		name  string
 		rate  int
