@@ -112,8 +112,15 @@ const unknown = Object.fromEntries(
 const hashOf = (code) => createHash('sha256').update(code).digest('base64');
 const integrityOf = (code) => `sha256-${hashOf(code)}`;
 
-/** The scripts in memory: the code, the modules that it was made of, and those of which something is left in it. */
-export async function scripts() {
+let once;
+
+/**
+ * The scripts in memory: the code, the modules that it was made of, and those of which something is left in it. A process makes them once,
+ * as it takes seconds.
+ */
+export const scripts = () => (once ??= make());
+
+async function make() {
   const buildVersion = JSON.stringify(version);
   const script = await made('src/dropin.ts', {
     define: { buildVersion, hashes: JSON.stringify(unknown) },

@@ -13,7 +13,6 @@ export interface Element {
   onload(): void;
 }
 
-/** Made once: it takes seconds. */
 export const built: ReturnType<typeof scripts> = scripts();
 
 const own = 'https://video.example.com/static/leeway.js';
