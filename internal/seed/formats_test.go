@@ -111,6 +111,31 @@ func TestViewersOfBothFormatsHaveTheirStreams(t *testing.T) {
 	}
 }
 
+// TestAViewerOfTheOtherFormatNeedNotWaitForTheChoice: the viewers of one format have left, so the title's swarm is a new one at its home, which
+// has chosen nothing yet. What a part of a swarm names is not followed.
+func TestAViewerOfTheOtherFormatNeedNotWaitForTheChoice(t *testing.T) {
+	w := newFormatsWorld(t)
+	w.names(partsManifest, "")
+	dash := w.follow(2, chunkedManifest+".low", firstChunked*256-1)
+	title := w.title(1)
+	title.Manifest = chunkedManifest
+	name := func() { w.toSeed(&bus.SeedDelivery{Kind: bus.KindTitle, Title: title}).Wait() }
+	name()
+	w.parts.awaits("/vod"+partsManifest, 1)
+	w.followed(0)
+	title.Credited = new(int64)
+	name()
+	w.followed(1)
+	wait(t, dash.subscribed, "the seed's places")
+	dash.settle(t)
+	w.clock.forward(time.Second)
+	chunk := chunkOf(50_000)
+	w.chunks.adds(chunkedName("low", firstChunked), chunk)
+	dash.takes(t, firstChunked, 0, chunk)
+	w.names(chunkedManifest, "")
+	w.followed(1)
+}
+
 // followed waits until the seed follows so many streams.
 func (w *formatsWorld) followed(n float64) {
 	w.t.Helper()

@@ -87,6 +87,18 @@ func (t *title) choose(manifest, beside string) {
 	}
 }
 
+// adds takes the one that is of the other format than the first as the one beside, if the title has none. A home that is new to the swarm may
+// have heard few of its members: what it names takes nothing away.
+func (t *title) adds(manifests ...string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, one := range manifests {
+		if t.next == "" && t.beside == "" && one != "" && swarm.IsDASH(one) != swarm.IsDASH(t.manifest) {
+			t.beside = one
+		}
+	}
+}
+
 // want has the playlists of the first manifest followed for a party, which is charged for it; nil when there is no room for them.
 func (t *title) want(p party) *index {
 	t.chosen(p)

@@ -62,8 +62,11 @@ func (t *titles) named(m *bus.Title) (one *title, full bool) {
 		return nil, false
 	}
 	one.name(m.Viewers, m.Seeds)
-	if chosen {
+	switch {
+	case chosen:
 		one.choose(m.Manifest, beside)
+	case m.Credited != nil: // by all members, and not by those of a part
+		one.adds(m.Manifest, beside)
 	}
 	return one, false
 }

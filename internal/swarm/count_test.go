@@ -52,14 +52,14 @@ func TestCountsAreThoseOfTheMembers(t *testing.T) {
 				if got := s.ballot.named[name]; got.members != n.members || got.bare != n.bare || !maps.Equal(got.subnets, n.subnets) || !maps.Equal(got.subjects, n.subjects) {
 					t.Fatalf("seed %d: %s has %+v; counted %+v", seed, name, got, n)
 				}
-				if n.outvotes(held) && (name == s.Beside() || isDASH(name) == isDASH(s.Manifest())) {
+				if n.outvotes(held) && (name == s.Beside() || IsDASH(name) == IsDASH(s.Manifest())) {
 					t.Fatalf("seed %d: %s is chosen with %+v, and %s has %+v", seed, s.Manifest(), held, name, n)
 				}
-				if beside := named[s.Beside()]; isDASH(name) != isDASH(s.Manifest()) && (beside == nil || n.outvotes(beside)) {
+				if beside := named[s.Beside()]; IsDASH(name) != IsDASH(s.Manifest()) && (beside == nil || n.outvotes(beside)) {
 					t.Fatalf("seed %d: %q is beside with %+v, and %s has %+v", seed, s.Beside(), beside, name, n)
 				}
 			}
-			if s.Beside() != "" && (named[s.Beside()] == nil || isDASH(s.Beside()) == isDASH(s.Manifest())) {
+			if s.Beside() != "" && (named[s.Beside()] == nil || IsDASH(s.Beside()) == IsDASH(s.Manifest())) {
 				t.Fatalf("seed %d: %q is beside %q", seed, s.Beside(), s.Manifest())
 			}
 		}

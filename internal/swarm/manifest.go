@@ -72,7 +72,7 @@ func tally(counts map[string]int, name string, by int) {
 // choose looks whether other manifests take the places of the two that are followed, after the support of one has changed: each place
 // first among those of its format, then the choice's own.
 func (b *ballot) choose(changed string) {
-	was, dash := b.chosen, isDASH(b.chosen)
+	was, dash := b.chosen, IsDASH(b.chosen)
 	b.chosen, b.beside = b.leader(was, changed, dash), b.leader(b.beside, changed, !dash)
 	first, other := b.named[b.chosen], b.named[b.beside]
 	if other != nil && (first == nil || other.outvotes(first)) {
@@ -87,7 +87,7 @@ func (b *ballot) choose(changed string) {
 // Empty: there is none of that format.
 func (b *ballot) leader(held, changed string, dash bool) (best string) {
 	h := b.named[held]
-	takes := func(name string, s *support) bool { return isDASH(name) == dash && (h == nil || s.outvotes(h)) }
+	takes := func(name string, s *support) bool { return IsDASH(name) == dash && (h == nil || s.outvotes(h)) }
 	if changed != held { // of all others none could take the place before, and they are as they were
 		if s := b.named[changed]; s != nil && takes(changed, s) {
 			return changed
@@ -106,8 +106,8 @@ func (b *ballot) leader(held, changed string, dash bool) (best string) {
 	return best
 }
 
-// isDASH says whether a manifest is taken for an MPD: the home knows no more of it than its key.
-func isDASH(manifest string) bool { return strings.HasSuffix(strings.ToLower(manifest), ".mpd") }
+// IsDASH says whether a manifest is taken for an MPD, by its key: the home knows no more of it.
+func IsDASH(manifest string) bool { return strings.HasSuffix(strings.ToLower(manifest), ".mpd") }
 
 // compare orders by votes, then by members.
 func (s *support) compare(o *support) int {
