@@ -3,6 +3,8 @@ package seed
 import (
 	"time"
 
+	"github.com/leeway-video/leeway/internal/mesh"
+	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
@@ -13,16 +15,19 @@ const (
 	endTurn = 255
 	// longRest is how many segments are not read after one that was too long: viewers would have most of each twice.
 	longRest = 32
+	// opensAhead is how long before the first chunk viewers are told that some come. They leave a peer alone that sends none for mesh.Trial.
+	opensAhead = mesh.Trial / 3 * time.Microsecond
 )
 
 // chunks is a stream of chunks that is followed (spec/parts.md, "Chunks"): each segment is read from when it can be asked for.
 type chunks struct {
 	*openStream
-	after    time.Time // what could be asked for by then has had its turn
-	sequence int64     // of the last segment that has had its turn
-	any      bool      // one has
-	last     *growing  // that was begun; nil: none was
-	skipped  int       // segments that are still not read
+	part     time.Duration // how long a chunk is taken to play
+	after    time.Time     // what could be asked for by then has had its turn
+	sequence int64         // of the last segment that has had its turn
+	any      bool          // one has
+	last     *growing      // that was begun; nil: none was
+	skipped  int           // segments that are still not read
 }
 
 // follow follows the stream until no viewer does. It begins with the first segment that can be asked for from now on: of the one before, the
@@ -48,7 +53,11 @@ func (c *chunks) step() time.Duration {
 		c.want(c.charged())
 		return decideEvery
 	}
-	if wait := next.Asked.Sub(now); wait > 0 {
+	wait := next.Asked.Sub(now)
+	if wait <= opensAhead {
+		c.sharing.with(func(n *parts.Node, at int64) { c.opens(n, at, c.part) })
+	}
+	if wait > 0 {
 		return min(wait, decideEvery)
 	}
 	if c.after = next.Asked; now.Sub(next.Asked) >= next.Duration { // the machine was asleep

@@ -158,7 +158,7 @@ type chunkWorld struct {
 
 func newChunkWorld(t *testing.T, change func(*site.Config)) *chunkWorld {
 	clock := &still{begun: time.Now()}
-	o := newChunkOrigin(t, clock.now().Add(time.Second-firstChunked*chunkedDuration))
+	o := newChunkOrigin(t, clock.now().Add(500*time.Millisecond-firstChunked*chunkedDuration))
 	w := newWorld(t, &origin{Server: o.Server}, func(s *site.Config, c *seed.Config) {
 		c.Now = clock.now
 		if change != nil {
@@ -194,10 +194,18 @@ func (c *chunkWorld) title() *bus.Title {
 // follow connects a viewer that follows a rendition, and returns when the seed does so, too.
 func (c *chunkWorld) follow(n byte, rendition string) *follower {
 	c.t.Helper()
+	f := c.comes(n, rendition)
+	wait(c.t, f.subscribed, "the seed's places")
+	f.settle(c.t)
+	return f
+}
+
+// comes connects one while a segment is made, of which the seed tells nothing to it.
+func (c *chunkWorld) comes(n byte, rendition string) *follower {
+	c.t.Helper()
 	f := c.connectFollowerOf(n, c.title(), segment.Name(chunkedManifest+"."+rendition))
 	f.clock = c.clock.now
 	f.with(func(now int64) { f.stream.Listed(now, firstChunked*256-1, segment.ID{1}, 0) })
-	wait(c.t, f.subscribed, "the seed's places")
 	f.settle(c.t)
 	return f
 }
@@ -243,7 +251,7 @@ func (f *follower) turns() []string {
 // that ask for the segment get, too. The origin is asked once for a segment that is there.
 func TestChunksAreToldAndPushedWhileTheirSegmentIsMade(t *testing.T) {
 	w := newChunkWorld(t, nil)
-	high := w.follow(2, "high")
+	high := w.comes(2, "high")
 	for s := firstChunked; s < firstChunked+2; s++ {
 		name := chunkedName("low", s)
 		w.await(name, 2) // it is not there at once
@@ -297,7 +305,7 @@ func TestChunksOfTwoRenditionsAreToldApart(t *testing.T) {
 	w.takes(t, firstChunked, 0, low)
 	w.ends(chunkedName("low", firstChunked))
 	w.hears(t, firstChunked, 255)
-	high := w.follow(2, "high")
+	high := w.comes(2, "high")
 	w.forward(high)
 	w.adds(chunkedName("low", firstChunked+1), low)
 	w.adds(chunkedName("high", firstChunked+1), data)
@@ -313,6 +321,24 @@ func TestChunksOfTwoRenditionsAreToldApart(t *testing.T) {
 	}
 }
 
+// TestViewersHearOfAStreamOfChunksWhenSomeCome: half a second before the next segment can be asked for. One that subscribes sooner would take the seed for
+// silent, and leave it alone for 16 s.
+func TestViewersHearOfAStreamOfChunksWhenSomeCome(t *testing.T) {
+	w := newChunkWorld(t, nil)
+	high := w.comes(2, "high")
+	testkit.Eventually(t, "the seed follows both", func() bool { return w.counted("leeway_seed_part_streams") == 2 })
+	w.clock.forward(chunkedDuration - 2*time.Second)
+	high.settle(t)
+	high.mu.Lock()
+	sooner := high.stripes
+	high.mu.Unlock()
+	w.clock.forward(time.Second)
+	wait(t, high.subscribed, "the seed's places")
+	if sooner > 0 {
+		t.Error("it has heard of it sooner")
+	}
+}
+
 // TestChunksOfAManifestThatIsElsewhereAreToldUnderItsName: players name the stream by the URL that they were given, whatever it led to, and
 // the segments by where they are.
 func TestChunksOfAManifestThatIsElsewhereAreToldUnderItsName(t *testing.T) {
@@ -324,8 +350,7 @@ func TestChunksOfAManifestThatIsElsewhereAreToldUnderItsName(t *testing.T) {
 	f := w.connectFollowerOf(2, title, movedManifest+".low")
 	f.clock = w.clock.now
 	f.with(func(now int64) { f.stream.Listed(now, firstChunked*256-1, segment.ID{1}, 0) })
-	wait(t, f.subscribed, "the seed's places")
-	f.settle(t)
+	testkit.Eventually(t, "the seed follows both", func() bool { return w.counted("leeway_seed_part_streams") == 2 })
 	w.forward(f)
 	data := chunkOf(9)
 	w.adds(chunkedName("low", firstChunked+1), data)

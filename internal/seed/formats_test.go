@@ -26,7 +26,7 @@ type formatsWorld struct {
 
 func newFormatsWorld(t *testing.T) *formatsWorld {
 	clock := &still{begun: time.Now()}
-	w := &formatsWorld{parts: newLLOrigin(t), chunks: newChunkOrigin(t, clock.now().Add(time.Second-firstChunked*chunkedDuration)), clock: clock}
+	w := &formatsWorld{parts: newLLOrigin(t), chunks: newChunkOrigin(t, clock.now().Add(500*time.Millisecond-firstChunked*chunkedDuration)), clock: clock}
 	for range perSegment {
 		w.parts.publish(noise(70_000))
 	}

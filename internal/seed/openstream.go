@@ -27,7 +27,7 @@ type openStream struct {
 	cancel   context.CancelFunc
 
 	payer  party         // guarded by sharing.mu: of the stream's place
-	stream *parts.Stream // guarded by sharing.mu
+	stream *parts.Stream // guarded by sharing.mu; nil: viewers are not told yet that parts come
 }
 
 // question is what the origin was asked under: for which viewer, when, and what held then.
@@ -51,6 +51,13 @@ func (o *openStream) want(p party) *index {
 	t := o.sharing.title
 	t.chosen(p)
 	return t.wantOf(o.manifest, p)
+}
+
+// opens has the viewers told that parts of the stream come, of which each plays so long. Under sharing.mu.
+func (o *openStream) opens(n *parts.Node, now int64, part time.Duration) {
+	if o.sharing.followed[o.id] == o && o.stream == nil {
+		o.stream = n.Follow(now, o.id, parts.Settings{Part: part.Microseconds()})
+	}
 }
 
 // leave gives back the stream's place.

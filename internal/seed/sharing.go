@@ -173,7 +173,7 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) (listed bool) {
 	r := newOpenStream(s, id, ix.manifest, path, payer)
 	follow := (&rendition{openStream: r}).follow
 	if chunked != nil {
-		follow = (&chunks{openStream: r, after: s.all.now()}).follow
+		follow = (&chunks{openStream: r, part: part, after: s.all.now()}).follow
 	}
 	if !s.all.tasks.begin(follow) {
 		r.cancel()
@@ -181,7 +181,9 @@ func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) (listed bool) {
 		return true
 	}
 	s.followed[id] = r
-	r.stream = n.Follow(now, id, parts.Settings{Part: part.Microseconds()})
+	if chunked == nil {
+		r.opens(n, now, part)
+	}
 	return true
 }
 
