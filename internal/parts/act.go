@@ -52,7 +52,7 @@ type Fetch struct {
 	Runs   []Run
 }
 
-// Ready says that all of the part that the player waits for has come: Bytes has it.
+// Ready says that all of the part that the player waits for has come: Bytes has it. Or it is a chunk whose segment has been told to end.
 type Ready struct {
 	Stream segment.ID
 	Turn   uint32

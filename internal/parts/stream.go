@@ -171,6 +171,9 @@ func (s *Stream) certify(now int64, turn uint32, c *Content) bool {
 		p.size(c.Length)
 	}
 	s.heads(p)
+	if a := s.player.asked; a != nil && p.fits != nil && turn == a.turn|End {
+		s.node.do(Ready{s.id, a.turn}) // there may be no chunk at the turn that the player waits for
+	}
 	for i := range p.pieces {
 		if pc := &p.pieces[i]; pc.data != nil && !pc.verified {
 			s.check(ID{}, p, i, pc.data)

@@ -147,6 +147,7 @@ type partSeed struct {
 	node   *parts.Node
 	links  map[parts.ID]*seedLink
 	acting bool
+	ends   time.Duration                                                          // behind the last chunk, when the end of a segment is told
 	tells  func(seq, n int, chunk, whole []byte) (name segment.Name, data []byte) // what a seed certifies of a chunk, or of the end; nil: what is there
 }
 
@@ -185,7 +186,8 @@ func (p *partSeed) follow(r int) {
 		}
 		p.told(stream, id, r, seq, n)
 		if n++; n == c.each {
-			p.told(stream, id, r, seq, parts.End)
+			ended := seq
+			c.s.w.After(p.ends, func() { p.told(stream, id, r, ended, parts.End) })
 			seq, n = seq+1, 0
 		}
 		if seq < b.ends {

@@ -126,6 +126,18 @@ func TestViewersOfChunksPlayOnWithoutTheOrigin(t *testing.T) {
 	}
 }
 
+// TestAnEndThatIsToldBehindTheLastChunkIsSeen at once: no further chunk is waited for.
+func TestAnEndThatIsToldBehindTheLastChunkIsSeen(t *testing.T) {
+	s, c := newChunkScene(t, 4)
+	s.seed.parts.ends = 100 * time.Millisecond
+	c.audience(4, 40*time.Second)
+	s.w.run(40 * time.Second)
+	s.fine()
+	if got := s.share(FromOrigin, 6); got > 0.05 {
+		t.Errorf("%.2f is of the origin", got)
+	}
+}
+
 // TestAnEndOfAnotherVersionIsNotBelieved: the origin is asked, and what the player gets is the origin's.
 func TestAnEndOfAnotherVersionIsNotBelieved(t *testing.T) {
 	for name, length := range map[string]int{"in a chunk": 100_000, "behind a chunk": 120_000} {

@@ -50,7 +50,7 @@ export type Act =
    * length is not known.
    */
   | { do: 'fetch'; stream: string; turn: number; runs: Run[] }
-  /** All of the part that the player waits for has come: `bytes` has it. */
+  /** All of the part that the player waits for has come: `bytes` has it. Or it is a chunk whose segment has been told to end. */
   | { do: 'ready'; stream: string; turn: number }
   /** Asks for the packager's certificate of a part to be loaded and verified: `loaded` is the answer. One load of a stream runs at a time. `of`: of a chunk, or of the end of a segment, what it is loaded by. */
   | { do: 'certificate'; stream: string; turn: number; of?: unknown }

@@ -10,7 +10,7 @@ import { keyOf } from './link.ts';
 import { goOn, late, seeded, vouches } from './packager.ts';
 import { came, hold, look } from './player.ts';
 import { heads, push } from './push.ts';
-import { type Content, longest, misfits, type Part, Shelf, sameContent, size } from './shelf.ts';
+import { type Content, end, longest, misfits, type Part, Shelf, sameContent, size, turns } from './shelf.ts';
 import { all, type Owner, type Packager, type Settings, type State, stripeIn, type Wanted } from './state.ts';
 
 /** Turns, two segments: where the playlist goes on by so much at once, parts of it may never be seen. */
@@ -148,6 +148,9 @@ export class Stream implements State {
     if (asked?.turn === turn && p.fits) asked.at = Math.max(asked.at, now);
     if (p.length === 0) size(p, c.length);
     heads(this, p);
+    // There may be no chunk at the turn that the player waits for.
+    if (asked && p.fits && turn === asked.turn - (asked.turn % turns) + end)
+      this.owner.do({ do: 'ready', stream: this.id, turn: asked.turn });
     for (const [i, pc] of p.pieces.entries()) if (pc.data && !pc.verified) this.check(undefined, p, i, pc.data);
     look(this, now);
     return true;
