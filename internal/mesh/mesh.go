@@ -86,6 +86,7 @@ type Config struct {
 	Slots     int  // children that the node takes, of all stripes together, while its uplink carries them
 	PerStripe int  // and of one stripe; 0: as many
 	Seed      bool // the node has every part from the origin, and is rank 0
+	Whole     bool // a source has all stripes from the origin, so that there is to be one of all, unless there is a seed
 }
 
 // Mesh is a node's view of the trees of one rendition.
@@ -96,6 +97,7 @@ type Mesh struct {
 	trees   []tree
 	uplink  uplink
 	sources bool // certificates come without a parent, so that the node can be a source
+	seeded  bool // a linked seed sends them
 	holds   bool // parents are told to push nothing
 	lost    int  // parents of which the node was left without one
 	out     []Send
@@ -147,6 +149,9 @@ func New(cfg Config) *Mesh {
 
 // CanSource says whether certificates reach the node without a parent. Only then may it be the source of a tree.
 func (m *Mesh) CanSource(can bool) { m.sources = can }
+
+// Seeded says whether a linked seed sends certificates. While none does there is to be one source of all stripes, where a source has all.
+func Seeded(m *Mesh, on bool) { m.seeded = on }
 
 // Hold says whether the node has its parents push nothing for now. No peer is tried meanwhile: it could not send what ends its trial.
 func Hold(m *Mesh, on bool) { m.holds = on }

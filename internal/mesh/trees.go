@@ -13,7 +13,7 @@ func (m *Mesh) place(stripe int) Place {
 		above := m.peers[t.parent].places[stripe]
 		p.Rank, p.Path = above.Rank, append(slices.Clip(above.Path), m.cfg.Self)
 	case m.sources:
-		p.Rank, p.Path = SourceRank(m.cfg.Self, stripe, m.uplink.slots), []ID{m.cfg.Self}
+		p.Rank, p.Path = ownRank(m, stripe), []ID{m.cfg.Self}
 	default:
 		return p
 	}
@@ -26,6 +26,17 @@ func (m *Mesh) place(stripe int) Place {
 		p.Least = min(p.Least, c.slots)
 	}
 	return p
+}
+
+// whole says whether there is to be one source of all stripes.
+func whole(m *Mesh) bool { return m.cfg.Whole && !m.seeded }
+
+// ownRank is the rank of the node as the source of a stripe.
+func ownRank(m *Mesh, stripe int) uint64 {
+	if whole(m) {
+		return SourceRank(m.cfg.Self, 0, m.cfg.Slots)
+	}
+	return SourceRank(m.cfg.Self, stripe, m.uplink.slots)
 }
 
 // room is how many further children the node takes in a stripe.
@@ -108,6 +119,9 @@ func (m *Mesh) expire(now int64, stripe int) {
 // seek subscribes to the best peer that is better than what the node has. The parent stays until the new one has sent something.
 func (m *Mesh) seek(now int64, stripe int) {
 	t := &m.trees[stripe]
+	if whole(m) && m.sources && t.parent != (ID{}) && m.place(stripe).Rank > ownRank(m, stripe) {
+		m.drop(stripe) // there is to be one source of all stripes: the same that it would be
+	}
 	if t.next != (ID{}) || m.holds {
 		return
 	}
@@ -147,7 +161,7 @@ func candidate(m *Mesh, now int64, stripe int, below uint64) ID {
 // preferred to the node's own. It can be the source if certificates reach it.
 func Leads(m *Mesh, now int64, stripe int) bool {
 	return m.uplink.slots > 0 && m.trees[stripe].parent == (ID{}) &&
-		candidate(m, now, stripe, SourceRank(m.cfg.Self, stripe, m.uplink.slots)) == (ID{})
+		candidate(m, now, stripe, ownRank(m, stripe)) == (ID{})
 }
 
 // better compares two peers that could be the parent: the tree of the lower rank, the shorter path, the one with more room.

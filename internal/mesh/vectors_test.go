@@ -53,6 +53,7 @@ type configVector struct {
 	Slots     int    `json:"slots"`
 	PerStripe int    `json:"per_stripe,omitempty"`
 	Seed      bool   `json:"seed,omitempty"`
+	Whole     bool   `json:"whole,omitempty"`
 }
 
 // stepVector is one thing that happens, and what decide then sends.
@@ -61,6 +62,7 @@ type stepVector struct {
 	Linked    string          `json:"linked,omitempty"`
 	Gone      string          `json:"gone,omitempty"`
 	CanSource *bool           `json:"can_source,omitempty"`
+	Seeded    bool            `json:"seeded,omitempty"` // a seed sends certificates
 	Hold      *bool           `json:"hold,omitempty"`
 	Heard     *messageVector  `json:"heard,omitempty"`   // peer is the sender
 	Arrived   *arrivedVector  `json:"arrived,omitempty"` // a verified piece
@@ -144,7 +146,7 @@ func TestVectors(t *testing.T) {
 // play fills in what a case's steps give.
 func play(t *testing.T, c meshVector) {
 	t.Helper()
-	m := New(Config{Self: readID(t, c.Config.Self), Stripes: c.Config.Stripes, Slots: c.Config.Slots, PerStripe: c.Config.PerStripe, Seed: c.Config.Seed})
+	m := New(Config{Self: readID(t, c.Config.Self), Stripes: c.Config.Stripes, Slots: c.Config.Slots, PerStripe: c.Config.PerStripe, Seed: c.Config.Seed, Whole: c.Config.Whole})
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		switch {
@@ -154,6 +156,7 @@ func play(t *testing.T, c meshVector) {
 			m.Gone(readID(t, s.Gone))
 		case s.CanSource != nil:
 			m.CanSource(*s.CanSource)
+			Seeded(m, s.Seeded)
 		case s.Hold != nil:
 			Hold(m, *s.Hold)
 		case s.Heard != nil:

@@ -63,6 +63,7 @@ type Ready struct {
 type Certificate struct {
 	Stream segment.ID
 	Turn   uint32
+	Of     any // of a chunk, or of the end of a segment: what it is loaded by (Sign)
 }
 
 // GiveUp gives up the load of a certificate that runs: it has missed.

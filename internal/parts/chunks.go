@@ -65,6 +65,20 @@ func Fed(s *Stream) bool {
 	return true
 }
 
+// Signs says whether the packager's certificates of chunks are to be loaded: the node is to be the source, and has not missed too many.
+func Signs(s *Stream, now int64) bool { return now >= s.signed.again && isSource(s, now, nil, nil) }
+
+// Sign says that the origin has sent a chunk of so many bytes that no peer has told, or a segment to its end; 0: that says itself how long it
+// is. The packager's certificate is loaded, by what the owner knows of it: Certificate has that.
+func Sign(s *Stream, now int64, turn uint32, length int, of any) {
+	p := s.shelf.part(turn)
+	if p.length == 0 && length > 0 {
+		p.size(length)
+	}
+	p.beside = of
+	goOn(s, now)
+}
+
 // Lasts says how long a part plays from now on, and how long what is listed at a time, µs.
 func Lasts(s *Stream, part, listed int64) { s.set.Part, s.set.Listed = part, listed }
 

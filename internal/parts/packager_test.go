@@ -40,10 +40,12 @@ func (r *rig) asksFor(now int64, turn uint32) (loads []Certificate) {
 func (r *rig) loaded(now int64, turn uint32) {
 	c := contentOf(turn)
 	c.Packaged = true
-	r.Loaded(now, Certificate{stream1, turn}, &c)
+	r.Loaded(now, Certificate{Stream: stream1, Turn: turn}, &c)
 }
 
-func (r *rig) misses(now int64, turn uint32) { r.Loaded(now, Certificate{stream1, turn}, nil) }
+func (r *rig) misses(now int64, turn uint32) {
+	r.Loaded(now, Certificate{Stream: stream1, Turn: turn}, nil)
+}
 
 // fedStripes says in how many stripes the viewer tells a peer that it is fed.
 func fedStripes(acts []Act) (count int) {
@@ -58,7 +60,7 @@ func fedStripes(acts []Act) (count int) {
 // TestASourceByThePackagersWord: it loads the certificate, is the source of all stripes, and passes on what the origin sends.
 func TestASourceByThePackagersWord(t *testing.T) {
 	r := aloneRig(8)
-	if loads := r.asks(second, 1); len(loads) != 1 || loads[0] != (Certificate{stream1, 1}) {
+	if loads := r.asks(second, 1); len(loads) != 1 || loads[0] != (Certificate{Stream: stream1, Turn: 1}) {
 		t.Fatalf("%+v", loads)
 	}
 	_, data := partOf(1)
@@ -271,7 +273,7 @@ func TestACertificateOfAnotherPartIsMissed(t *testing.T) {
 	r.asks(second, 1)
 	c := contentOf(2)
 	c.Packaged = true
-	r.Loaded(second+1, Certificate{stream1, 1}, &c)
+	r.Loaded(second+1, Certificate{Stream: stream1, Turn: 1}, &c)
 	if fed := fedStripes(r.settle(second + 1)); fed != 0 || r.signed.misses != 1 {
 		t.Errorf("%d stripes have a source, %d misses", fed, r.signed.misses)
 	}

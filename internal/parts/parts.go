@@ -54,6 +54,7 @@ type Settings struct {
 	Slots  int   // children that a viewer takes, of all stripes together, while its uplink carries them
 	Part   int64 // how long a part plays
 	Listed int64 // how long what is listed at a time plays, where that is less than Part; 0: it is Part
+	Whole  bool  // of chunks: the origin sends all stripes, or none
 }
 
 // Content is what a verified certificate says of a part.
@@ -269,6 +270,7 @@ func (n *Node) Tick(now int64) {
 		s := n.streams[id]
 		s.player.look(now)
 		late(s, now)
+		goOn(s, now)
 		s.flush(now)
 	}
 	for id, until := range n.left {

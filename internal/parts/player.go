@@ -126,7 +126,7 @@ func (y *player) look(now int64) {
 		if y.short || y.flows || !y.awaitsAny() {
 			y.fetchWhole(now, p)
 		} else {
-			y.certificate(now, p, nil) // it says how long the part is, so what this node is the source of need not wait until it is due
+			wantCertificate(y.stream, now, p, nil) // it says how long the part is, so what this node is the source of need not wait until it is due
 		}
 		return
 	}
@@ -234,7 +234,7 @@ func (y *player) fetchWhole(now int64, p *part) {
 	if !p.whole {
 		p.whole = true
 		y.stream.node.do(Fetch{Stream: y.stream.id, Turn: p.turn})
-		y.certificate(now, p, nil)
+		wantCertificate(y.stream, now, p, nil)
 	}
 }
 
@@ -258,7 +258,7 @@ func (y *player) fetch(now int64, p *part, want func(i int) bool) {
 	}
 	if runs != nil {
 		y.stream.node.do(Fetch{Stream: y.stream.id, Turn: p.turn, Runs: runs})
-		y.certificate(now, p, runs)
+		wantCertificate(y.stream, now, p, runs)
 	}
 }
 

@@ -30,7 +30,8 @@ type part struct {
 	judged   [][]byte      // certificates that are being verified
 	whole    bool          // the origin was asked for all of it, at an unknown length
 	enough   bool          // parents were told
-	sought   bool          // the packager's certificate of it was asked for
+	sought   int           // how often the packager's certificate of it was asked for
+	beside   any           // of a chunk that the origin has sent, or of the end of a segment: what the owner loads that certificate by
 	missed   [stripes]bool // the parent was told to have missed it
 }
 
@@ -129,10 +130,12 @@ func (s *shelf) elsewhere(turn uint32, id segment.ID) bool {
 	return false
 }
 
-// usual is how long a part is whose length is not known: as the longest that is here.
+// usual is how long a part is whose length is not known: as the longest that is here. The end of a segment of chunks is none.
 func (s *shelf) usual() (length int) {
 	for _, p := range s.parts {
-		length = max(length, p.length)
+		if p.turn%turns != End {
+			length = max(length, p.length)
+		}
 	}
 	return length
 }

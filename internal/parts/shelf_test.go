@@ -33,6 +33,16 @@ func TestAPlaylistContradictsATurn(t *testing.T) {
 	}
 }
 
+// TestTheEndOfASegmentIsNoPart: how long the origin takes for a chunk does not follow from how long the segment is.
+func TestTheEndOfASegmentIsNoPart(t *testing.T) {
+	s := shelf{parts: map[uint32]*part{}}
+	s.part(turns + 1).size(20_000)
+	s.part(turns + End).size(80_000)
+	if got := s.usual(); got != 20_000 {
+		t.Errorf("a part has %d bytes", got)
+	}
+}
+
 // TestNothingIsHeldOfAPartThatIsTooLong: a playlist may name a range of any length, and what is held of a part grows with that.
 func TestNothingIsHeldOfAPartThatIsTooLong(t *testing.T) {
 	r := newRig()

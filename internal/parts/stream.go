@@ -28,7 +28,7 @@ const stripes = peer.Stripes
 const leap = 2 * turns
 
 func newStream(n *Node, id segment.ID, set Settings) *Stream {
-	cfg := mesh.Config{Self: n.cfg.Self, Stripes: stripes, Slots: set.Slots}
+	cfg := mesh.Config{Self: n.cfg.Self, Stripes: stripes, Slots: set.Slots, Whole: set.Whole}
 	if n.cfg.Seed {
 		cfg.Seed, cfg.PerStripe, cfg.Slots = true, seedChildren, seedChildren*stripes
 	}
@@ -55,23 +55,12 @@ func (s *Stream) lost(now int64, id ID) {
 
 // flush sends what the mesh wants to say.
 func (s *Stream) flush(now int64) {
-	s.mesh.CanSource(s.signed.counts(now, s.set.Part) || s.seeded(now))
+	fed := seeded(s, now)
+	s.mesh.CanSource(fed || vouches(s, now))
+	mesh.Seeded(s.mesh, fed)
 	mesh.Hold(s.mesh, s.player.short)
 	s.deliver(now, s.mesh.Decide(now))
 	s.hold()
-}
-
-// seeded says whether a linked seed sends certificates.
-func (s *Stream) seeded(now int64) bool {
-	if now-s.heard >= silence*s.set.Part {
-		return false
-	}
-	for _, l := range s.node.links {
-		if l.seed {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *Stream) deliver(now int64, sends []mesh.Send) {

@@ -136,17 +136,26 @@ func (w *walker) stream(now int64, verb string, in *words) []string {
 	s := w.streams[id]
 	switch verb {
 	case "follow":
-		w.streams[id] = w.node.Follow(now, segment.ID{byte(id)}, Settings{Slots: in.int(), Part: int64(in.int())})
+		w.streams[id] = w.node.Follow(now, segment.ID{byte(id)}, Settings{Slots: in.int(), Part: int64(in.int()), Whole: in.has("whole")})
 	case "unfollow":
 		w.node.Unfollow(now, segment.ID{byte(id)})
 	case "listed":
 		turn, named := in.int(), in.int()
 		segmentID, _ := walked(id, named)
 		s.Listed(now, uint32(turn), segmentID, in.int())
+	case "expect":
+		Expect(s, now, uint32(in.int()), func(segment.Name) bool { return true }, in.next() == "reached")
+	case "sign", "end":
+		turn, length := in.int(), 0
+		if verb == "sign" {
+			_, data := walked(id, turn)
+			length = len(data)
+		}
+		Sign(s, now, uint32(turn), length, true)
 	case "ask":
 		s.Ask(now, uint32(in.int()), Wanted{Deadline: int64(in.int()), RTT: int64(in.int()), Rate: int64(in.int()), Packaged: in.has("packaged")})
 	case "loaded":
-		a := Certificate{segment.ID{byte(id)}, uint32(in.int())}
+		a := Certificate{Stream: segment.ID{byte(id)}, Turn: uint32(in.int())}
 		c := walkedPackaged(id, int(a.Turn))
 		if in.has("none") {
 			w.node.Loaded(now, a, nil)
@@ -301,6 +310,7 @@ func TestWalks(t *testing.T) {
 		}{{"parts come along four trees", 220}, {"trouble", 220}, {"packaged, and peers that come and go", 500}} {
 			v.Walks = append(v.Walks, walk{w.name, newStroll(uint64(i)).steps(w.steps)})
 		}
+		v.Walks = append(v.Walks, walk{"a source of packaged chunks", chunkWalk()})
 		b, err := json.MarshalIndent(v, "", " ")
 		if err != nil {
 			t.Fatal(err)

@@ -193,7 +193,7 @@ type crowd struct {
 	watch          time.Duration // a viewer leaves after it; 0: at the end
 	seed           uint64
 	alone          bool
-	signed         bool          // a packager signs the stream
+	signed         bool          // a packager signs the stream; one of chunks then has no seed
 	thin           float64       // so many times fewer bytes are played; 0: as many as there are
 	audio          int           // bytes a second of a sound that is apart; 0: it is with the pictures
 	lines          []homes       // nil: homeLines
@@ -234,13 +234,18 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 		}
 		return f
 	})
+	var byChunks *chunkStream
 	if c.chunks > 0 {
-		s.byChunks(c.chunks)
+		byChunks = s.byChunks(c.chunks)
 	}
 	s.film.node.delay, s.seed.node.delay = 0, c.far
 	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6
 	s.tracker.home = swarm.New()
-	if c.signed {
+	switch {
+	case c.signed && byChunks != nil:
+		byChunks.packaged()
+		s.unseeded()
+	case c.signed:
 		s.film.live.signed = map[string][]byte{}
 		s.tracker.keys = append(s.tracker.keys, packagerVerifyKey())
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/cmaf"
 )
 
 // answer is the origin's.
@@ -18,6 +19,18 @@ type answer struct {
 	had    int              // bytes that the player had when it was asked,
 	before map[Source]int64 // by source
 	used   int64            // bytes that the player has of an answer that was not waited for
+}
+
+// chunk is how long the chunk is that begins at a byte, of what the origin has sent; 0: not all of it has come.
+func (a *answer) chunk(at int) int {
+	if a == nil || at > len(a.data) {
+		return 0
+	}
+	var cut cmaf.Cutter
+	if ends, _ := cut.Add(a.data[at:]); len(ends) > 0 { // behind an error there is no chunk
+		return int(ends[0])
+	}
+	return 0
 }
 
 // rest has the origin send what is not here.
@@ -53,9 +66,15 @@ func (l *chunkLoad) ask() {
 		if l.over {
 			return
 		}
-		if l.at < len(got.Data) { // the origin has it all, and no parent has told the chunk
-			l.in.within(s.streams, func(now int64) { parts.Missed(l.in.stream, now) })
-		}
+		l.in.within(s.streams, func(now int64) {
+			if l.at < len(got.Data) { // the origin has it all, and no parent has told the chunk
+				parts.Missed(l.in.stream, now)
+			} else if l.signs {
+				turn := l.first + parts.End
+				parts.Expect(l.in.stream, now, turn, func(of segment.Name) bool { return of == l.name }, true)
+				parts.Sign(l.in.stream, now, turn, 0, l.Reference)
+			}
+		})
 		l.complete(got.Data, a)
 		if !got.Unshared && s.sharing() {
 			s.keep(l.request, got.Data, l.end(), false)

@@ -53,13 +53,13 @@ type chunkLoad struct {
 	began time.Time
 	over  bool
 
-	n        int    // the chunk that comes next,
-	turn     uint32 // its turn,
-	at       int    // and where it begins
-	has      int    // bytes that the player has
-	came     took
-	compares bool    // whether the end is that of these chunks is being looked at
-	origin   *answer // nil: it is not asked
+	n      int    // the chunk that comes next,
+	turn   uint32 // its turn,
+	at     int    // and where it begins
+	has    int    // bytes that the player has
+	came   took
+	origin *answer // nil: it is not asked
+	signs  bool    // the node is the source, by the packager's certificates of what the origin sends
 }
 
 // took is what the player was given of a segment.
@@ -67,6 +67,8 @@ type took struct {
 	chunks [][]byte // of peers
 	other  bool     // of others, too: they may be of another version, and are not put together with what is verified
 	bytes  map[Source]int64
+
+	compares bool // whether the end is that of the chunks is being looked at
 }
 
 // grow begins what the player asks for while it may still be made; nil: peers can have no share in it, and it is loaded as any other.
@@ -114,8 +116,9 @@ func (s *chunkLoads) begin(r request) *chunkLoad {
 			f.stream.Buffer(now, math.MaxInt64, true)
 		}
 		f.measures = unmeasured
+		l.signs = s.certs.wanted() && parts.Signs(f.stream, now)
 	})
-	if unmeasured || !parts.Fed(f.stream) {
+	if unmeasured || !l.signs && !parts.Fed(f.stream) {
 		return nil
 	}
 	// What is complete is shared whole.
@@ -201,12 +204,19 @@ func (l *chunkLoad) await() {
 // advance gives the player what has come of the chunks that follow, and waits for the next one.
 func (l *chunkLoad) advance() {
 	f, n := l.in, l.n
-	for !l.over && l.n < parts.End {
+	for !l.over && l.n < parts.End && parts.Expected(f.stream, l.turn) {
 		c, here := parts.Told(f.stream, l.turn)
-		if c == nil || !parts.Expected(f.stream, l.turn) || !l.fits(l.at)(c.Name) || !here && l.sent() < l.at+c.Length {
+		length := 0
+		switch {
+		case c == nil && l.signs:
+			length = l.origin.chunk(l.at)
+		case c != nil && l.fits(l.at)(c.Name):
+			length = c.Length
+		}
+		if length == 0 || !here && l.sent() < l.at+length {
 			break
 		}
-		l.gives(c, here)
+		l.gives(c, length, here)
 	}
 	if l.over {
 		return
@@ -231,12 +241,12 @@ func (l *chunkLoad) sent() int {
 	return len(l.origin.data)
 }
 
-// gives gives the player a chunk, of peers, or takes it that the origin has given it.
-func (l *chunkLoad) gives(c *parts.Content, here bool) {
+// gives gives the player a chunk, of peers, or takes it that the origin has given it. c is nil of one that no peer has told.
+func (l *chunkLoad) gives(c *parts.Content, length int, here bool) {
 	s := l.s
 	f, turn, at := l.in, l.turn, l.at
 	// Before the node hears of it: what it says may go on with the next one.
-	l.at += c.Length
+	l.at += length
 	l.turn++
 	l.n++
 	if here {
@@ -258,6 +268,11 @@ func (l *chunkLoad) gives(c *parts.Content, here bool) {
 		l.came.chunks, l.came.other = nil, true
 		data := l.origin.data[at:l.at]
 		f.within(s.streams, func(now int64) {
+			if c == nil {
+				ref := l.Reference
+				ref.Ranged, ref.First, ref.Last = true, int64(at), int64(l.at-1)
+				parts.Sign(f.stream, now, turn, length, ref)
+			}
 			for i := range segment.Pieces(int64(len(data))) {
 				f.stream.Origin(now, turn, i, pieceOf(data, i))
 			}
@@ -303,13 +318,13 @@ func (l *chunkLoad) why(bytes map[Source]int64) schedule.Reason {
 // compare looks whether as many bytes as an end says are all of the segment: another version may end where a chunk does.
 func (l *chunkLoad) compare(end *parts.Content) {
 	s := l.s
-	if l.compares {
+	if l.came.compares {
 		return
 	}
-	l.compares = true
+	l.came.compares = true
 	data, same := bytes.Join(l.came.chunks, nil), false
 	s.loop.Go(func() { same = slices.Equal(certificate.DigestPieces(data), end.Digests) }, func() {
-		l.compares = false
+		l.came.compares = false
 		switch {
 		case l.over:
 		case l.at != len(data):

@@ -114,13 +114,14 @@ func BenchmarkChunkAudience(b *testing.B) {
 	for _, of := range []struct {
 		viewers, seconds, chunks int
 		thin                     float64
-	}{{4, 2, 4, 2}, {8, 2, 4, 2}, {12, 2, 4, 2}, {12, 4, 8, 2}, {12, 2, 4, 0}} {
-		b.Run(fmt.Sprintf("viewers=%d/segment=%ds/chunks=%d/thin=%v", of.viewers, of.seconds, of.chunks, of.thin), func(b *testing.B) {
+		signed                   bool
+	}{{4, 2, 4, 2, false}, {8, 2, 4, 2, false}, {12, 2, 4, 2, false}, {12, 4, 8, 2, false}, {12, 2, 4, 0, false}, {6, 2, 4, 2, true}, {12, 2, 4, 2, true}} {
+		b.Run(fmt.Sprintf("viewers=%d/segment=%ds/chunks=%d/thin=%v/signed=%v", of.viewers, of.seconds, of.chunks, of.thin, of.signed), func(b *testing.B) {
 			const traces = 3
 			for b.Loop() {
 				var with, alone aired
 				for seed := range uint64(traces) {
-					c := crowd{viewers: of.viewers, segment: time.Duration(of.seconds) * time.Second, chunks: of.chunks, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: seed + 1, thin: of.thin}
+					c := crowd{viewers: of.viewers, segment: time.Duration(of.seconds) * time.Second, chunks: of.chunks, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: seed + 1, thin: of.thin, signed: of.signed}
 					with.add(c.play(b))
 					c.alone = true
 					alone.add(c.play(b))

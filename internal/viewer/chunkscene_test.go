@@ -24,6 +24,8 @@ type chunkStream struct {
 	other  func(*node) bool      // a node gets another version of all chunks
 	dead   bool                  // the origin's answers end before their first byte, and no error comes
 	asked  map[string]int        // requests for segments that were not complete, by node
+
+	packager *chunkPackager // nil: none signs the chunks
 }
 
 // byChunks has the broadcast of a scene published by chunks, with a seed that tells them.
@@ -72,6 +74,9 @@ type chunkOrigin struct {
 func (o chunkOrigin) Get(f Fetch, progress func(int64), done func(Fetched, error)) (cancel func()) {
 	var r, seq int
 	c, w, b := o.c, o.node.w, o.film.live
+	if c.packager != nil && strings.HasSuffix(f.URL, certificate.ListSuffix) && strings.Contains(f.URL, ".ts") {
+		return c.packager.get(o.origin, f, progress, done)
+	}
 	if n, _ := fmt.Sscanf(path(f.URL), "/media/film/%d/seg-%d.ts", &r, &seq); n != 2 || !w.now.Before(c.made(seq, c.each-1)) {
 		return o.origin.Get(f, progress, done)
 	}

@@ -18,17 +18,30 @@ type partCertificates struct {
 	figures *ListFigures
 }
 
-// load loads the certificate of the part that the player of a stream waits for.
+// load loads the certificate of the part that the player of a stream waits for, or of a chunk that the origin has sent.
 func (c *partCertificates) load(s *streams, a parts.Certificate) {
 	f := s.of(a.Stream)
-	if f == nil || f.load == nil || f.load.turn != a.Turn {
-		return // the player waits for it no more; the node gives up a load that is not answered
+	if f == nil {
+		return
 	}
-	ref := f.load.Reference
+	ref, sent := a.Of.(Reference)
+	if !sent {
+		if f.load == nil || f.load.turn != a.Turn {
+			return // the player waits for it no more; the node gives up a load that is not answered
+		}
+		ref = f.load.Reference
+	}
 	f.certifying = c.line.beside(certificate.PartURL(ref.URL, ref.Ranged, ref.First, ref.Last), mostCertificate, func(data []byte, err error) {
 		f.certifying = nil
-		content := c.take(ref, data, err)
+		cert, content := c.take(ref, data, err), (*parts.Content)(nil)
+		if cert != nil {
+			says := c.content(cert)
+			content = &says
+		}
 		s.with(func(n *parts.Node, now int64) { n.Loaded(now, a, content) })
+		if cert != nil && sent && a.Turn%segmentTurns == parts.End {
+			s.chunks.ended(cert)
+		}
 	})
 }
 
@@ -49,14 +62,13 @@ func (f *followed) giveUp() {
 }
 
 // take is what a certificate says that was loaded for a part; nil: it is none of a packager that verifies.
-func (c *partCertificates) take(ref Reference, data []byte, err error) *parts.Content {
+func (c *partCertificates) take(ref Reference, data []byte, err error) *certificate.Certificate {
 	id, named := c.segments.id(ref)
 	if err == nil && named {
 		if cert := c.judged(data); cert != nil && cert.Alg == certificate.Packager && segment.NewID(c.site, cert.Name) == id {
 			c.figures.Parts++
 			c.figures.Bytes += int64(len(data))
-			content := c.content(cert)
-			return &content
+			return cert
 		}
 	}
 	c.figures.PartsMissed++

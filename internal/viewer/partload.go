@@ -129,7 +129,7 @@ func (l *line) wanted() parts.Wanted {
 	return parts.Wanted{RTT: l.answer.Microseconds(), Rate: int64(l.estimate() / 8)}
 }
 
-// follow follows the stream of a track, whose parts play so long: anew if the site, or the line, lets the viewer send more or less than before.
+// follow follows the stream of a track, whose parts, or chunks, play so long: anew if the site, or the line, lets the viewer send more or less than before.
 func (s *streams) follow(r request, part time.Duration) *followed {
 	f, takes := s.tracks[r.track], 0
 	if s.uploads() {
@@ -147,7 +147,7 @@ func (s *streams) follow(r request, part time.Duration) *followed {
 		return nil // another track plays the same: what the node says of the stream is of its parts
 	}
 	s.with(func(n *parts.Node, now int64) {
-		set := parts.Settings{Slots: takes, Part: part.Microseconds()}
+		set := parts.Settings{Slots: takes, Part: part.Microseconds(), Whole: r.made != nil}
 		f = &followed{playlist: r.playlist, id: id, slots: takes, sources: map[uint32]map[int]Source{}, differs: map[uint32]bool{}}
 		f.stream = n.Follow(now, id, set)
 		s.tracks[r.track] = f

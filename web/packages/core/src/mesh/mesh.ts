@@ -32,7 +32,18 @@ export class Mesh {
   constructor(config: Config) {
     const trees = Array.from({ length: config.stripes }, newTree);
     const uplink = { slots: config.slots, shrunk: -calm, calm: 0 };
-    this.state = { config, peers: new Map(), order: [], trees, uplink, sources: false, holds: false, lost: 0, out: [] };
+    this.state = {
+      config,
+      peers: new Map(),
+      order: [],
+      trees,
+      uplink,
+      sources: false,
+      whole: config.whole,
+      holds: false,
+      lost: 0,
+      out: [],
+    };
   }
 
   /**
@@ -41,7 +52,7 @@ export class Mesh {
    */
   canSource(can: boolean, holds = false, seeded = false): void {
     this.state.sources = can;
-    this.state.alone = can && !seeded && this.state.config.whole;
+    this.state.whole = !seeded && this.state.config.whole;
     this.state.holds = holds;
   }
 

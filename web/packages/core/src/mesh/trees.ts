@@ -85,8 +85,8 @@ export interface State {
   uplink: Uplink;
   /** Certificates come without a parent, so that the node can be a source. */
   sources: boolean;
-  /** By the packager's word, of a stream whose source has all stripes. */
-  alone?: boolean | undefined;
+  /** There is to be one source of all stripes: a source has all of them, and no seed sends certificates. */
+  whole?: boolean | undefined;
   /** Parents are told to push nothing. */
   holds: boolean;
   /** Parents of which the node was left without one. */
@@ -125,8 +125,8 @@ export const orphaned = (m: State, t: Tree): void => {
 };
 
 /** The rank of a node as the source of a stripe. */
-export const ownRank = ({ config, uplink }: State, stripe: number): number =>
-  config.whole ? sourceRank(config.self, 0, config.slots) : sourceRank(config.self, stripe, uplink.slots);
+export const ownRank = ({ config, uplink, whole }: State, stripe: number): number =>
+  whole ? sourceRank(config.self, 0, config.slots) : sourceRank(config.self, stripe, uplink.slots);
 
 /** The rank of a viewer as the source of a stripe: the more slots the lower, ties by a hash. */
 export const sourceRank = (id: string, stripe: number, slots: number): number => {
@@ -236,8 +236,8 @@ export const expire = (m: State, now: number, stripe: number): void => {
 /** Subscribes to the best peer that is better than what the node has. The parent stays until the new one has sent something. */
 export const seek = (m: State, now: number, stripe: number): void => {
   const t = m.trees[stripe]!;
-  // There is to be one source of all stripes: the same that it would be.
-  if (m.alone && placeOf(m, stripe).rank > ownRank(m, stripe)) drop(m, stripe);
+  // The source is to be the same that it would be.
+  if (m.whole && m.sources && placeOf(m, stripe).rank > ownRank(m, stripe)) drop(m, stripe);
   if (t.next !== undefined || m.holds) return;
   // While the parent misses parts, another one of the same tree is as good.
   const best = candidate(m, now, stripe, placeOf(m, stripe).rank + (t.missed > 0 ? 1 : 0));

@@ -18,6 +18,8 @@ interface StepVector {
   linked?: string;
   gone?: string;
   can_source?: boolean;
+  /** A seed sends certificates. */
+  seeded?: boolean;
   /** Of a node that can be no source. */
   hold?: boolean;
   heard?: MessageVector;
@@ -37,7 +39,7 @@ interface Vectors {
   cases: {
     name: string;
     why: string;
-    config: { self: string; stripes: number; slots: number; per_stripe?: number; seed?: boolean };
+    config: { self: string; stripes: number; slots: number; per_stripe?: number; seed?: boolean; whole?: boolean };
     steps: StepVector[];
   }[];
 }
@@ -63,7 +65,7 @@ const written = ({ to: peer, ...m }: Message & { to: string }): MessageVector =>
 const happen = (m: Mesh, s: StepVector): void => {
   if (s.linked) m.linked(s.linked);
   else if (s.gone) m.gone(s.gone);
-  else if (s.can_source !== undefined) m.canSource(s.can_source);
+  else if (s.can_source !== undefined) m.canSource(s.can_source, false, s.seeded);
   else if (s.hold !== undefined) m.canSource(false, s.hold);
   else if (s.heard) m.heard(s.at_us, s.heard.peer, readMessage(s.heard));
   else if (s.arrived) m.arrived(s.arrived.peer, s.arrived.stripe);

@@ -5,8 +5,9 @@ import type { PartsMessage } from '../protocol/parts.ts';
 import { fromHex, pieceCount, pieceLength, pieceSize, hex as toHex } from '../segment/segment.ts';
 import type { Act, Check, Verify } from './act.ts';
 import { judged } from './arrive.ts';
+import { goOn } from './packager.ts';
 import { Node } from './parts.ts';
-import { type Content, turnOf } from './shelf.ts';
+import { type Content, size, turnOf } from './shelf.ts';
 import type { Stream } from './stream.ts';
 
 /** What happens to a viewer, step by step, and what it then does. Written by internal/parts, which has the same walker. */
@@ -142,7 +143,7 @@ class Walker {
     const [a = 0, b = 0, c = 0, d = 0] = rest.map(Number);
     switch (verb) {
       case 'follow':
-        this.streams.set(id, this.node.follow(now, hex(id), { slots: a, part: b }));
+        this.streams.set(id, this.node.follow(now, hex(id), { slots: a, part: b, whole: rest[2] === 'whole' }));
         break;
       case 'unfollow':
         this.node.unfollow(now, hex(id));
@@ -150,6 +151,17 @@ class Walker {
       case 'listed':
         s.listed(now, a, walked(id, b).segment, c);
         break;
+      case 'expect':
+        s.expect(now, a, () => true, rest[1] === 'reached');
+        break;
+      case 'sign':
+      case 'end': {
+        const p = s.shelf.part(a);
+        if (verb === 'sign') size(p, walked(id, a).data.length);
+        p.beside = true;
+        goOn(s, now);
+        break;
+      }
       case 'ask':
         s.ask(now, a, { deadline: b, rtt: c, rate: d, packaged: rest[4] === 'packaged' });
         break;
