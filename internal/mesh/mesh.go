@@ -351,8 +351,11 @@ const patience = 400_000
 // was later, when a peer's last piece of the part came; origin is how long the origin takes for what is missing; part is how long a
 // part plays. All are µs.
 func Due(since, deadline, origin, part int64) int64 {
-	return min(since+max(part/2, patience), deadline-origin*3/2-part/8)
+	return min(since+awaited(part), deadline-origin*3/2-part/8)
 }
+
+// awaited is how long a child waits for a piece of a part that plays so long.
+func awaited(part int64) int64 { return max(part/2, patience) }
 
 // Parents are the peers that push to the node, each once.
 func (m *Mesh) Parents() []ID {

@@ -18,16 +18,17 @@ func fed(m *Mesh) (n int) {
 }
 
 // Waited says how long a piece of a stripe has waited for a child until it had left or was of no use any more, and how long a part plays.
-// If that is too long, the uplink does not carry so many children: that one goes, for a while, and the node takes no more than are left.
+// If that is longer than a child waits, the uplink does not carry so many children: that one goes, for a while, and the node takes no more than
+// are left.
 func (m *Mesh) Waited(now int64, to ID, stripe int, waited, part int64) {
-	u := &m.uplink
-	if 4*waited <= part || m.cfg.Seed {
+	u, long := &m.uplink, awaited(part)
+	if 2*waited <= long || m.cfg.Seed {
 		return
 	}
 	u.calm = now
 	t := &m.trees[stripe]
 	at := slices.IndexFunc(t.children, func(c child) bool { return c.id == to })
-	if 2*waited <= part || now-u.shrunk < part || at < 0 {
+	if waited <= long || now-u.shrunk < part || at < 0 {
 		return
 	}
 	left := fed(m) - 1

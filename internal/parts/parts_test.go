@@ -44,13 +44,13 @@ func TestAPieceIsPushedOnWhenItIsVerified(t *testing.T) {
 
 // TestAChildThatPiecesWaitForIsGivenUp: the link is slow to send them, or the child has enough while they wait.
 func TestAChildThatPiecesWaitForIsGivenUp(t *testing.T) {
-	const late = partTime * 3 / 4
+	const late = partTime
 	id, data := partOf(1)
 	for name, c := range map[string]struct {
 		does func(r *rig)
 		ends int
 	}{
-		"sent in time":          {func(r *rig) { r.Sent(5+partTime/4, other) }, 0},
+		"sent in time":          {func(r *rig) { r.Sent(5+partTime*3/4, other) }, 0},
 		"sent late":             {func(r *rig) { r.Sent(5+late, other) }, 1},
 		"enough while it waits": {func(r *rig) { r.Heard(5+late, other, peer.Enough{Stream: stream1, Segment: id}) }, 1},
 		"hold while it waits":   {func(r *rig) { r.Heard(5+late, other, peer.Hold{Stream: stream1, On: true}) }, 0},

@@ -143,16 +143,17 @@ export class Mesh {
 
   /**
    * How long a piece of a stripe has waited for a child until it had left or was of no use any more, and how long a part plays. If that
-   * is too long, that child goes, for a while, and the node takes no more than are left.
+   * is longer than a child waits, that one goes, for a while, and the node takes no more than are left.
    */
   waited(now: number, to: string, stripe: number, waited: number, part: number): void {
     const m = this.state;
     const u = m.uplink;
-    if (4 * waited <= part) return;
+    const long = awaited(part);
+    if (2 * waited <= long) return;
     u.calm = now;
     const t = m.trees[stripe]!;
     const left = t.children.filter((c) => c.id !== to);
-    if (2 * waited <= part || now - u.shrunk < part || left.length === t.children.length) return;
+    if (waited <= long || now - u.shrunk < part || left.length === t.children.length) return;
     u.shrunk = now;
     u.slots = fed(m) - 1;
     if (!u.slots) u.slots = 1;
@@ -244,12 +245,12 @@ export const stripeOf = (turn: number, piece: number, pieces: number, stripes: n
 /** How long peers are waited for beside a short part, µs: a piece takes as long by a few hops, however short its part is. */
 const patience = 400_000;
 
+/** How long a child waits for a piece of a part that plays so long. */
+const awaited = (part: number): number => Math.max(Math.floor(part / 2), patience);
+
 /**
  * When the origin is asked for what is missing of a part that the player asks for. Since is when the player asked or, if that was later,
  * when a peer's last piece of the part came; origin is how long the origin takes for what is missing; part is how long a part plays.
  */
 export const dueAt = (since: number, deadline: number, origin: number, part: number): number =>
-  Math.min(
-    since + Math.max(Math.floor(part / 2), patience),
-    deadline - Math.floor((origin * 3) / 2) - Math.floor(part / 8),
-  );
+  Math.min(since + awaited(part), deadline - Math.floor((origin * 3) / 2) - Math.floor(part / 8));

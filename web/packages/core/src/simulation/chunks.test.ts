@@ -67,7 +67,8 @@ describe('twelve pages of low-latency DASH', () => {
     await run(30_000);
     fine(viewers);
     expect(share(viewers, 5).origin).toBeLessThan(0.05);
-    expect(lateness(viewers, 5 * chunks)).toBeLessThan(700);
+    // A chunk that plays for 1 s is waited for longer.
+    expect(lateness(viewers, 5 * chunks)).toBeLessThan(chunks > 2 ? 700 : 850);
     expect(viewers.flatMap((v) => v.unlinked)).toEqual([]);
   });
 
