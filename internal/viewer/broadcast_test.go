@@ -199,6 +199,7 @@ type crowd struct {
 	lines          []homes       // nil: homeLines
 	far            time.Duration // from the seed to the core
 	chunks         int           // of a segment, which is played while it is made; 0: it is not
+	parts          int           // of a segment, which the playlist lists as they are made; 0: it lists segments
 	circumstances
 }
 
@@ -237,6 +238,9 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 	var byChunks *chunkStream
 	if c.chunks > 0 {
 		byChunks = s.byChunks(c.chunks)
+	}
+	if c.parts > 0 {
+		s.pushesParts(c.parts)
 	}
 	s.film.node.delay, s.seed.node.delay = 0, c.far
 	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6
@@ -285,6 +289,9 @@ func (c crowd) comes(s *scene, p plan) {
 		if c.chunks > 0 {
 			lowDASH(cfg)
 			cfg.Rendition = "highest" // what is sent as it is made measures no line
+		}
+		if c.parts > 0 {
+			cfg.LowLatency = true
 		}
 		if c.alone {
 			cfg.Tracker = ""

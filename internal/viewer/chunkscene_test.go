@@ -24,6 +24,7 @@ type chunkStream struct {
 	other  func(*node) bool      // a node gets another version of all chunks
 	dead   bool                  // the origin's answers end before their first byte, and no error comes
 	asked  map[string]int        // requests for segments that were not complete, by node
+	hls    bool                  // each chunk is a part of a playlist, in a file of its own
 
 	packager *chunkPackager // nil: none signs the chunks
 }
@@ -48,6 +49,12 @@ func (s *scene) byChunks(each int) *chunkStream {
 	s.wrap = func(o origin) Origin { return chunkOrigin{o, c} }
 	s.seed.parts = newPartSeed(c)
 	return c
+}
+
+// pushesParts has the broadcast of a scene published in so many parts a segment, with a seed that pushes them.
+func (s *scene) pushesParts(each int) {
+	s.partedIn(each, true)
+	s.seed.parts = newPartSeed(&chunkStream{s: s, each: each, late: func(int, int) time.Duration { return 0 }, hls: true})
 }
 
 func box(b []byte, kind string, size int) {
@@ -178,7 +185,11 @@ func segmentFile(r, seq int) string { return fmt.Sprintf("/media/film/%d/seg-%d.
 func (p *partSeed) follow(r int) {
 	var stream *parts.Stream
 	c := p.c
-	id := segment.NewID("test", segment.WholeName(fmt.Sprintf("%s.%d", mpdPath, r)))
+	name := fmt.Sprintf("%s.%d", mpdPath, r)
+	if c.hls {
+		name = fmt.Sprintf("/media/film/%d/index.m3u8", r)
+	}
+	id := segment.NewID("test", segment.WholeName(name))
 	b := c.s.film.live
 	p.with(func(n *parts.Node, now int64) {
 		stream = n.Follow(now, id, parts.Settings{Part: (b.duration / time.Duration(c.each)).Microseconds()})
@@ -191,8 +202,9 @@ func (p *partSeed) follow(r int) {
 		}
 		p.told(stream, id, r, seq, n)
 		if n++; n == c.each {
-			ended := seq
-			c.s.w.After(p.ends, func() { p.told(stream, id, r, ended, parts.End) })
+			if ended := seq; !c.hls {
+				c.s.w.After(p.ends, func() { p.told(stream, id, r, ended, parts.End) })
+			}
 			seq, n = seq+1, 0
 		}
 		if seq < b.ends {
@@ -213,6 +225,9 @@ func (p *partSeed) told(stream *parts.Stream, id segment.ID, r, seq, n int) {
 	if n < parts.End {
 		from, to := c.begins(whole, n), c.begins(whole, n+1)
 		data, name = whole[from:to], segment.RangeName(segmentFile(r, seq), int64(from), int64(to-1))
+		if c.hls {
+			name = segment.WholeName(partFile(r, seq, n))
+		}
 	}
 	if p.tells != nil {
 		if as, other := p.tells(seq, n, data, whole); as != "" {

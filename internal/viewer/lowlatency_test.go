@@ -18,21 +18,25 @@ type parted struct {
 	origin
 	reloads *int // requests for playlists
 	blocks  bool
+	each    int // parts of a segment
 }
 
 // inParts has the broadcast of a scene published in parts.
-func (s *scene) inParts(blocks bool) (reloads *int) {
+func (s *scene) inParts(blocks bool) (reloads *int) { return s.partedIn(partsEach, blocks) }
+
+// partedIn is inParts with so many of a segment.
+func (s *scene) partedIn(each int, blocks bool) (reloads *int) {
 	for file, data := range s.film.files {
 		var r, seq int
 		if n, _ := fmt.Sscanf(file, "/media/film/%d/seg-%d.ts", &r, &seq); n != 2 {
 			continue
 		}
-		for p := range partsEach {
-			s.film.files[partFile(r, seq, p)] = data[p*len(data)/partsEach : (p+1)*len(data)/partsEach]
+		for p := range each {
+			s.film.files[partFile(r, seq, p)] = data[p*len(data)/each : (p+1)*len(data)/each]
 		}
 	}
 	reloads = new(int)
-	s.wrap = func(o origin) Origin { return parted{o, reloads, blocks} }
+	s.wrap = func(o origin) Origin { return parted{o, reloads, blocks, each} }
 	return reloads
 }
 
@@ -43,7 +47,7 @@ func partFile(r, seq, part int) string {
 // published is when a part is in the playlist.
 func (o parted) published(seq, part int) time.Time {
 	b := o.film.live
-	return b.published(seq - 1).Add(time.Duration(part+1) * b.duration / partsEach)
+	return b.published(seq - 1).Add(time.Duration(part+1) * b.duration / time.Duration(o.each))
 }
 
 // Get implements Origin.
@@ -102,11 +106,11 @@ func (o parted) list(r int) []byte {
 	b := o.film.live
 	edge := b.edge()
 	first, number := b.first(edge)
-	part := b.duration.Seconds() / partsEach
+	part := b.duration.Seconds() / float64(o.each)
 	list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=%.3f\n#EXT-X-PART-INF:PART-TARGET=%.3f\n#EXT-X-MEDIA-SEQUENCE:%d\n", int(b.duration.Seconds()), 3*part, part, number)
 	list += "#EXT-X-PROGRAM-DATE-TIME:" + b.published(first).Add(-b.duration).UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
 	for seq := first; seq <= edge; seq++ {
-		for p := 0; p < partsEach && seq >= edge-3 && !o.published(seq, p).After(b.w.now); p++ {
+		for p := 0; p < o.each && seq >= edge-3 && !o.published(seq, p).After(b.w.now); p++ {
 			list += fmt.Sprintf("#EXT-X-PART:DURATION=%.3f,URI=\"part-%d.%d.ts\"%s\n", part, seq, p, map[bool]string{true: ",INDEPENDENT=YES"}[p == 0])
 		}
 		if seq < edge {
