@@ -18,10 +18,10 @@ func fed(m *Mesh) (n int) {
 }
 
 // Waited says how long a piece of a stripe has waited for a child until it had left or was of no use any more, and how long a part plays.
-// If that is longer than a child waits, the uplink does not carry so many children: that one goes, for a while, and the node takes no more than
-// are left.
+// If that is longer than a child waits, or than the part plays, the uplink does not carry so many children: that one goes, for a while, and the
+// node takes no more than are left.
 func (m *Mesh) Waited(now int64, to ID, stripe int, waited, part int64) {
-	u, long := &m.uplink, awaited(part)
+	u, long := &m.uplink, min(awaited(part), part)
 	if 2*waited <= long || m.cfg.Seed {
 		return
 	}

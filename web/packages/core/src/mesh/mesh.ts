@@ -148,7 +148,7 @@ export class Mesh {
   waited(now: number, to: string, stripe: number, waited: number, part: number): void {
     const m = this.state;
     const u = m.uplink;
-    const long = awaited(part);
+    const long = Math.min(awaited(part), part);
     if (2 * waited <= long) return;
     u.calm = now;
     const t = m.trees[stripe]!;
