@@ -279,8 +279,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
     loads.ask(s, load);
     if (!s.id || shared.stopped) return loads.startOrigin(s, part ? (shared.off ?? 'no-holder') : 'policy');
-    const bytes = (bitrate * request.durationMs) / 8_000;
-    if (wanted(s) && request.adaptive && !shared.off && freshness.stale(bitrate, bytes, () => view.relaxed(s)))
+    if (wanted(s) && request.adaptive && !shared.off && freshness.stale(request.bitrate, () => view.relaxed(s)))
       loads.startOrigin(s, 'policy', true);
     lists.asked(s, request);
     const long = s.object ? undefined : lists.long(s);

@@ -320,7 +320,6 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'segment/segment.ts',
     'segment/site.ts',
     'src/script.ts',
-    'stats/capacity.ts',
   ]);
   const { seldom, engine } = made;
   const node = seldom.holds.filter((path) => engine.holds.includes(path));

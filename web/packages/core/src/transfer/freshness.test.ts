@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { leastBytes } from '../stats/capacity.ts';
 import { createFreshness } from './freshness.ts';
 import type { Shared } from './shared.ts';
 
@@ -19,25 +18,7 @@ test.each([
   ['never measured', 0, undefined, true],
 ])('%s', (_, ms, estimate, stale) => {
   const f = freshness({ ms }, estimate);
-  expect(f.stale(1_000_000, leastBytes - 1, () => false)).toBe(false);
-  expect(f.stale(1_000_000, leastBytes - 1, () => true)).toBe(stale);
-  expect(f.stale(1_000_000, leastBytes - 1, () => true)).toBe(false);
-});
-
-test('a look that measured nothing is taken again with a segment that may be long enough', () => {
-  let estimate: number | undefined;
-  const f = createFreshness({
-    clock: { now: () => 0 },
-    line: { estimate: () => estimate, sampledAt: () => undefined },
-    segments: { byId: new Map() },
-  } as unknown as Shared);
-  const stale = (bytes: number) => f.stale(1_000_000, bytes, () => true);
-  expect([stale(leastBytes - 1), stale(leastBytes - 1), stale(leastBytes), stale(leastBytes)]).toEqual([
-    true,
-    false,
-    true,
-    true,
-  ]);
-  estimate = 800_000;
-  expect(stale(leastBytes)).toBe(false);
+  expect(f.stale(1_000_000, () => false)).toBe(false);
+  expect(f.stale(1_000_000, () => true)).toBe(stale);
+  expect(f.stale(1_000_000, () => true)).toBe(false);
 });

@@ -1,5 +1,4 @@
 /** When the origin is asked for a segment so that the estimate of the line follows it. */
-import { leastBytes } from '../stats/capacity.ts';
 import type { Shared } from './shared.ts';
 
 const freshMs = 60_000;
@@ -25,13 +24,8 @@ export const createFreshness = ({ clock, line, segments }: Shared) => {
     dated,
     /** The line has been measured, or it was tried. */
     looked,
-    /**
-     * Whether a segment of about so many bytes, that `can` wait, should come from the origin for that: once in a while only. While nothing
-     * has been measured, a look that measured nothing does not count before a segment that may be long enough to measure by: the player
-     * would stay with its first rendition.
-     */
-    stale(bitrate: number, bytes: number, can: () => boolean): boolean {
-      if (!line.estimate() && bytes >= leastBytes) lookedMs = -freshMs;
+    /** Whether a segment that `can` wait should come from the origin for that: once in a while only. */
+    stale(bitrate: number, can: () => boolean): boolean {
       if (!dated(bitrate)) return false;
       for (const s of segments.byId.values()) if (s.origin === 'running') return false;
       if (!can()) return false;
