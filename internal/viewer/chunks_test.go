@@ -100,13 +100,7 @@ func TestViewersOfChunksShare(t *testing.T) {
 func TestAnAudienceOfChunksServesItself(t *testing.T) {
 	testkit.InOneGoroutine(t)
 	c := crowd{viewers: 12, segment: 2 * time.Second, chunks: 4, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: 1, thin: 2}
-	_, with := c.play(t)
-	c.alone = true
-	_, alone := c.play(t)
-	t.Logf("with peers %+v, without %+v", with, alone)
-	if with.offload < 0.5 || with.lag > alone.lag+0.1 || with.stall > alone.stall+0.001 || with.bitrate < alone.bitrate || with.leaps > 0 {
-		t.Errorf("with peers %+v, without %+v", with, alone)
-	}
+	c.servesItself(t, 0.5, 0.001)
 }
 
 // BenchmarkChunkAudience plays streams of chunks in virtual time, with peers and by the origin alone.
@@ -117,24 +111,10 @@ func BenchmarkChunkAudience(b *testing.B) {
 		signed                   bool
 	}{{4, 2, 4, 2, false}, {8, 2, 4, 2, false}, {12, 2, 4, 2, false}, {12, 4, 8, 2, false}, {12, 2, 4, 0, false}, {6, 2, 4, 2, true}, {12, 2, 4, 2, true}} {
 		b.Run(fmt.Sprintf("viewers=%d/segment=%ds/chunks=%d/thin=%v/signed=%v", of.viewers, of.seconds, of.chunks, of.thin, of.signed), func(b *testing.B) {
-			const traces = 3
-			for b.Loop() {
-				var with, alone aired
-				for seed := range uint64(traces) {
-					c := crowd{viewers: of.viewers, segment: time.Duration(of.seconds) * time.Second, chunks: of.chunks, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: seed + 1, thin: of.thin, signed: of.signed}
-					with.add(c.play(b))
-					c.alone = true
-					alone.add(c.play(b))
-				}
-				b.ReportMetric(with.offload/traces, "offload_ratio")
-				b.ReportMetric(with.origin/traces, "origin_ratio")
-				b.ReportMetric(with.saved/traces, "egress_saved_ratio")
-				b.ReportMetric(alone.lag/traces, "lag_alone_seconds")
-				b.ReportMetric((with.lag-alone.lag)/traces, "lag_added_seconds")
-				b.ReportMetric(alone.stall/traces, "stall_alone_ratio")
-				b.ReportMetric((with.stall-alone.stall)/traces, "stall_added_ratio")
-				b.ReportMetric(with.bitrate/alone.bitrate, "mean_bitrate_vs_origin_only")
-			}
+			c := crowd{viewers: of.viewers, segment: time.Duration(of.seconds) * time.Second, chunks: of.chunks, window: 12, length: 2 * time.Minute, within: 30 * time.Second, thin: of.thin, signed: of.signed}
+			with, alone := c.besideTheOrigin(b)
+			b.ReportMetric(with.saved/benchTraces, "egress_saved_ratio")
+			b.ReportMetric(alone.lag/benchTraces, "lag_alone_seconds")
 		})
 	}
 }
