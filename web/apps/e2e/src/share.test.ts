@@ -99,7 +99,7 @@ test.each<{ name: string; pairs: [Name, Name][] }>([
   const hosts = await each('host', ([host]) => host);
   await Promise.all(hosts.map((v) => v.until('8 s of film', (s) => s.currentTime > 8)));
   const guests = await each('guest', ([, guest]) => guest);
-  await Promise.all(guests.map((v) => v.until('36 s of film', (s) => s.currentTime > 36, 75_000)));
+  await Promise.all(guests.map((v) => v.until('24 s of film', (s) => s.currentTime > 24, 60_000)));
   const results = await Promise.all([...hosts, ...guests].map(measure));
   figures(`share-${name}`, { viewers: results });
   await Promise.all([...hosts, ...guests].map((v) => v.close()));
