@@ -126,19 +126,42 @@ type part struct {
 	void, err error
 }
 
-// all plays a trace in all ways in the same minutes, each in a lab of its own with the same seed: what else the machine
+// all plays a trace in all ways, those of a turn in the same minutes, each in a lab of its own with the same seed: what else the machine
 // does is then the same for all. void says why nothing is claimed of the run.
 func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms []Swarm, void, err error) {
-	var parts []*part
+	ways := s.ways()
+	var voids []error
+	for turn := range slices.Chunk(ways, s.atOnce(len(ways))) {
+		parts, err := s.turn(ctx, r, plans, turn)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, p := range parts {
+			swarms = append(swarms, p.swarm)
+			if p.void != nil {
+				voids = append(voids, fmt.Errorf("%s: %w", p.way, p.void))
+			}
+		}
+	}
+	for i, way := range ways {
+		r.Logf("%s", way)
+		swarms[i].describe(r.Log)
+		r.Logf("lab: %v", swarms[i].Lab)
+	}
+	return swarms, errors.Join(voids...), nil
+}
+
+// turn plays some ways at once. Their servers run no longer than that: those of a live stream encode it all the time.
+func (s scenario) turn(ctx context.Context, r *bench.Run, plans []Plan, ways []string) (parts []*part, err error) {
 	defer func() {
 		for _, p := range parts {
 			err = errors.Join(err, p.close())
 		}
 	}()
-	for _, way := range s.ways() {
+	for _, way := range ways {
 		st, err := build(ctx, r, plans, s.servers(way, r.Log))
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		st.parts = s.live != nil && s.live.part > 0
 		parts = append(parts, &part{stage: st, way: way, plans: s.cast(way, plans)})
@@ -146,27 +169,14 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 			st.records = filepath.Join(folder, fmt.Sprintf("run %d %s ", r.Number, way))
 		}
 	}
-	stop, err := parts[0].scraped()
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	for turn := range slices.Chunk(parts, s.atOnce(len(parts))) {
-		if err := s.take(ctx, r, turn); err != nil {
-			return nil, nil, err
+	if ways[0] == withLeeway {
+		stop, err := parts[0].scraped()
+		if err != nil {
+			return nil, err
 		}
+		defer func() { err = errors.Join(err, stop()) }()
 	}
-	var voids []error
-	for _, p := range parts {
-		r.Logf("%s", p.way)
-		p.swarm.describe(r.Log)
-		r.Logf("lab: %v", p.swarm.Lab)
-		swarms = append(swarms, p.swarm)
-		if p.void != nil {
-			voids = append(voids, fmt.Errorf("%s: %w", p.way, p.void))
-		}
-	}
-	return swarms, errors.Join(voids...), nil
+	return parts, s.take(ctx, r, parts)
 }
 
 // atOnce is how many of so many ways are played at once. Where all viewers are browsers one way is played after the other: a machine that
@@ -312,6 +322,7 @@ func (s *stage) headless(ctx context.Context, host *netlab.Host, p Plan, peers b
 	cmd := host.Command(ctx, self, bench.ChildCommand, benchName, roleViewer)
 	text := &bench.Tail{}
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(what), text
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // many viewers have few processors, and threads that wake each other cost a fifth of them
 	out, err := cmd.Output()
 	var answer told
 	if unread := json.Unmarshal(out, &answer); unread != nil {
