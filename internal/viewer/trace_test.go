@@ -223,21 +223,10 @@ func TestAnAudienceServesItself(t *testing.T) {
 		audience
 		most tally // least of offload and saved
 	}{
-		// Measured 0.830, 0.745, 0.001, 0.003, 2.0 and 53. The figures that follow were compared with each other before, when requests were divided
-		// by the segments that the origin was asked for: 0.805, 0.719, 0.003, 0.003, 2.9 and 53; with more parts of the ceiling (docs/experiments/ablation-transport.md) 0.801, 0.715,
-		// 0.004, 0.003, 3.0 and 52; where, besides, a viewer that is too slow is asked again at once 0.810, 0.724, 0.003,
-		// 0.003, 2.9 and 56 (over ten traces 0.779 instead of 0.787), where, besides, requests wait for links that may come up, and for viewers that have
-		// said nothing, 0.802, 0.715, 0.003, 0.004, 3.0 and 49, where, besides, peers race an origin that is within its time 0.804, 0.719, 0.006, 0.006,
-		// 2.8 and 48, where, besides, a segment may be waited for as long as the buffer lasts 0.803, 0.716, 0.006, 0.004, 2.6 and
-		// 55. Where a viewer that serves others in turn is taken for as quick as in its turn 0.768, 0.682, 0.007, 0.007, 2.8 and 57; where, besides, the controller does not hear of acknowledgements 0.776, 0.690, 0.009, 0.008, 2.9 and 79.
+		// Measured 0.830, 0.745, 0.001, 0.003, 2.0 and 53.
 		"twelve come over a time": {audience{viewers: 12, film: 100 * time.Second, within: 50 * time.Second},
 			tally{offload: 0.8, saved: 0.71, duplicates: 0.006, wasted: 0.01, requests: 2.4, queue: 60}},
-		// Measured 0.688, 0.549, 0.001, 0.002, 1.7 and 41. As above, before: 0.603, 0.460, 0.002, 0.007, 2.0 and 57; with more parts of the ceiling 0.614, 0.472, 0.002, 0.006, 2.0 and 56; where, besides,
-		// a viewer that is too slow is asked again at once 0.598, 0.454, 0.001,
-		// 0.008, 2.1 and 56 (over ten traces 0.640 instead of 0.651), where, besides, requests wait for links that may come up, and for viewers that have
-		// said nothing, 0.630, 0.487, 0.001, 0.007, 2.2 and 42, where, besides, peers race an origin that is within its time 0.589, 0.445, 0.007, 0.013,
-		// 2.1 and 56, where, besides, a segment may be waited for as long as the buffer lasts 0.600, 0.457, 0.007, 0.009, 2.1 and
-		// 50. Before the rule on turns 0.576, 0.433, 0.013, 0.014, 3.0 and 48.
+		// Measured 0.688, 0.549, 0.001, 0.002, 1.7 and 41.
 		"eight come together, a thin seed": {audience{viewers: 8, film: 100 * time.Second, within: 20 * time.Second, thin: 1.25e6},
 			tally{offload: 0.64, saved: 0.5, duplicates: 0.005, wasted: 0.015, requests: 2.2, queue: 60}},
 	} {
