@@ -44,7 +44,7 @@ type rendition struct {
 	hinted *ahead          // the next part, asked for before it is listed; nil: it is not
 }
 
-// ahead is a part that the origin was asked for before its playlist lists it.
+// ahead is a part that the origin was asked for: mostly before its playlist lists it.
 type ahead struct {
 	name   segment.Name
 	cancel context.CancelFunc
@@ -52,6 +52,16 @@ type ahead struct {
 	got    *Fetched
 	err    error
 	question
+}
+
+// brought says whether the part has come.
+func (a *ahead) brought() bool {
+	select {
+	case <-a.came:
+		return a.err == nil
+	default:
+		return false
+	}
 }
 
 // follow follows the stream until no viewer does.
@@ -176,7 +186,7 @@ func (r *rendition) certify(p playlist.PartEntry, listed time.Time) {
 	if !ok {
 		return
 	}
-	h, err := r.sign(p.Entry)
+	h, err := r.sign(p.Entry, listed)
 	var unpaid *unpaidError
 	switch {
 	case errors.As(err, &unpaid):
@@ -191,9 +201,9 @@ func (r *rendition) certify(p playlist.PartEntry, listed time.Time) {
 }
 
 // sign fetches a part and signs it, under the rules of segments.
-func (r *rendition) sign(e playlist.Entry) (*held, error) {
+func (r *rendition) sign(e playlist.Entry, listed time.Time) (*held, error) {
 	s, site := r.sharing, r.sharing.title.site
-	got, q, err := r.fetched(e)
+	got, q, err := r.fetched(e, listed)
 	if err != nil {
 		return nil, err
 	}
@@ -206,23 +216,56 @@ func (r *rendition) sign(e playlist.Entry) (*held, error) {
 	return s.all.supply.signPart(request{s.title, ref, q.payer.conn.payer()}, q.under, q.asked, got)
 }
 
-// fetched is a part: the hinted one, or what the origin is asked for now.
-func (r *rendition) fetched(e playlist.Entry) (*Fetched, question, error) {
+// fetched is a part: the hinted one, or what the origin is asked for now. Where the request for the hint hangs, the part is asked for as it is
+// listed, half a part later, and what comes first is taken: what hangs would hold the parts behind it.
+func (r *rendition) fetched(e playlist.Entry, listed time.Time) (*Fetched, question, error) {
+	hint := &ahead{}
 	if a := r.hinted; a != nil && a.name == e.Name {
-		r.hinted = nil
-		<-a.came
-		if a.cancel(); a.err == nil {
-			return a.got, a.question, nil
+		hint, r.hinted = a, nil
+		defer hint.cancel()
+		late := time.NewTimer(r.known.Target/2 - r.sharing.all.now().Sub(listed))
+		defer late.Stop()
+		select {
+		case <-hint.came:
+		case <-late.C:
+		}
+		if hint.brought() {
+			return hint.got, hint.question, nil
 		}
 	}
 	q := r.asks(r.sharing.payer(r.id, false), e.Name)
 	if q.payer == nil {
 		return nil, q, &unpaidError{tollSession}
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, leastWait)
-	defer cancel()
-	got, err := r.sharing.title.site.fetch(ctx, partFetch(e))
-	return got, q, err
+	a := r.begin(e, q, leastWait, r.sharing.title.site.fetch)
+	if a == nil {
+		return nil, q, errors.New("the seed ends")
+	}
+	defer a.cancel()
+	select {
+	case <-a.came:
+	case <-hint.came:
+		if hint.brought() {
+			return hint.got, hint.question, nil
+		}
+		<-a.came
+	}
+	return a.got, a.question, a.err
+}
+
+// begin asks for a part; nil: the seed ends.
+func (r *rendition) begin(e playlist.Entry, q question, within time.Duration, get func(context.Context, Fetch) (*Fetched, error)) *ahead {
+	a := &ahead{name: e.Name, came: make(chan struct{}), question: q}
+	ctx, cancel := context.WithTimeout(r.ctx, within)
+	a.cancel = cancel
+	if !r.sharing.all.tasks.begin(func() {
+		defer close(a.came)
+		a.got, a.err = get(ctx, partFetch(e))
+	}) {
+		cancel()
+		return nil
+	}
+	return a
 }
 
 func partFetch(e playlist.Entry) Fetch {
@@ -241,15 +284,5 @@ func (r *rendition) hint(v *viewerLink) {
 	if r.hinted != nil {
 		r.hinted.cancel() // the origin has published another one
 	}
-	a := &ahead{name: h.Name, came: make(chan struct{}), question: r.asks(v, h.Name)}
-	ctx, cancel := context.WithTimeout(r.ctx, max(leastWait, reloadWait*r.target))
-	a.cancel = cancel
-	if !r.sharing.all.tasks.begin(func() {
-		defer close(a.came)
-		a.got, a.err = r.sharing.title.site.keep(ctx, partFetch(*h))
-	}) {
-		cancel()
-		return
-	}
-	r.hinted = a
+	r.hinted = r.begin(*h, r.asks(v, h.Name), max(leastWait, reloadWait*r.target), r.sharing.title.site.keep)
 }

@@ -156,9 +156,71 @@ func TestAPartOfAnObjectThatGrowsIsSigned(t *testing.T) {
 	d.title.site.origin, d.title.site.conns = unmeasured{}, make(chan struct{}, 1)
 	r := d.followed(t, "/film/live.m3u8")
 	e := playlist.Entry{Name: segment.RangeName("/film/1.m4s", 900, 1799), Path: "/film/1.m4s", Ranged: true, First: 900, Last: 1799}
-	if h, err := r.sign(e); err != nil || h.cert.ObjectLength != 1800 {
+	if h, err := r.sign(e, *d.now); err != nil || h.cert.ObjectLength != 1800 {
 		t.Errorf("%+v, %v", h, err)
 	}
+}
+
+// punctual is an origin of a low-latency playlist that lists a part more each half a second. A part that it is asked for before it is
+// listed never comes.
+type punctual struct {
+	forbidden
+	began time.Time
+}
+
+const punctualPart = time.Second / 2
+
+func (o *punctual) until(ctx context.Context, part int) error {
+	if sleep.For(ctx, o.began.Add(time.Duration(part)*punctualPart).Sub(time.Now())); ctx.Err() != nil {
+		return &FetchError{Outcome: OutcomeTimeout, Cause: ctx.Err()}
+	}
+	return nil
+}
+
+func (o *punctual) Get(ctx context.Context, f Fetch) (*Fetched, error) {
+	var part int
+	if n, _ := fmt.Sscanf(f.Path, "/film/1.%d.m4s", &part); n == 1 {
+		if o.began.Add(time.Duration(part) * punctualPart).After(time.Now()) {
+			return nil, silentUntil(ctx)
+		}
+		return &Fetched{Data: []byte(f.Path), ObjectLength: int64(len(f.Path))}, nil
+	}
+	if _, query, waits := strings.Cut(f.Path, "&_HLS_part="); waits {
+		fmt.Sscanf(query, "%d", &part)
+		if err := o.until(ctx, part); err != nil {
+			return nil, err
+		}
+	}
+	listed := int(time.Since(o.began) / punctualPart)
+	list := &strings.Builder{}
+	list.WriteString("#EXTM3U\n#EXT-X-VERSION:9\n#EXT-X-TARGETDURATION:60\n#EXT-X-PART-INF:PART-TARGET=0.5\n" +
+		"#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:60,\n0.m4s\n")
+	for n := range listed + 1 {
+		fmt.Fprintf(list, "#EXT-X-PART:DURATION=0.5,URI=\"1.%d.m4s\"\n", n)
+	}
+	fmt.Fprintf(list, "#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"1.%d.m4s\"\n", listed+1)
+	return &Fetched{Data: []byte(list.String())}, nil
+}
+
+// TestAHintThatHangsHoldsNoOtherPart: some origins let the request hang for a part that is not there yet, also once it is.
+func TestAHintThatHangsHoldsNoOtherPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/film/live.m3u8"
+		d, counts := newDesk(t, 1<<20), &testkit.Recorder{}
+		site := d.title.site
+		site.origin, site.followed, site.conns = &punctual{began: time.Now()}, newStreamPlaces(1), make(chan struct{}, 1)
+		d.title.index().take(path, &playlist.Listed{Live: true, Parts: &playlist.Parts{Target: punctualPart, Blocks: true}}, *d.now)
+		d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, counts, silent, time.Now)
+		d.all.streams.linked(d.viewerLink)
+		s := d.viewerLink.sharing.Load()
+		s.heard(d.viewerLink, peer.Follow{Stream: segment.NewID("demo", segment.WholeName(path)), On: true})
+		sleep.For(t.Context(), 40*punctualPart+punctualPart*3/4)
+		synctest.Wait()
+		if got := counts.Value(mParts, "demo", partSigned); got < 39 {
+			t.Errorf("%v of 40 parts are signed, %v failed and %v came too late", got, counts.Value(mParts, "demo", partFailed), counts.Value(mParts, "demo", partLate))
+		}
+		s.heard(d.viewerLink, peer.Follow{Stream: segment.NewID("demo", segment.WholeName(path))})
+	})
 }
 
 // TestAStreamWhoseNumbersLeapIsFollowedAnew: its packager has started again, and numbers segments by the clock. The turns of its parts
