@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -119,6 +120,21 @@ func TestAFirstManifestThatHangsLeavesTheOneBeside(t *testing.T) {
 			sleep.For(t.Context(), time.Second)
 			if d, found, _ := took(t, title, o.id("/extra", 0, o.newest()-1), guest(1, "a")); !found || d > 0 {
 				t.Errorf("a later one: %v after %v", found, d)
+			}
+		}
+	})
+}
+
+// TestAFirstManifestThatHangsDelaysNothingOfTheOneBeside: what is new in that is found when it is reloaded.
+func TestAFirstManifestThatHangsDelaysNothingOfTheOneBeside(t *testing.T) {
+	inFormats(t, "", func(t *testing.T, o *stations, title *title) {
+		p := guest(1, "a")
+		took(t, title, o.id("/extra", 0, o.newest()-1), p)
+		o.hang(func(path string) bool { return strings.HasPrefix(path, "/news/") })
+		for n := range 10 {
+			sleep.For(t.Context(), 3*stationTarget/2)
+			if d, found, _ := took(t, title, o.id("/extra", 0, o.newest()), p); !found || d > stationTarget {
+				t.Errorf("segment %d: %v after %v", n, found, d)
 			}
 		}
 	})

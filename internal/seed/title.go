@@ -149,8 +149,8 @@ func (t *title) lookup(id segment.ID) *ref {
 }
 
 // find looks a segment up, and once more when the playlists have been loaded again: a live viewer may be ahead of us. The manifest
-// beside the first one is loaded, and loaded again, for what the first one does not list by then. Without a segment, why says what a
-// viewer is told.
+// beside the first one is loaded, and loaded again, for what the first one does not list by then; what one of them that is in memory comes to
+// list meanwhile is found at once. Without a segment, why says what a viewer is told.
 func (t *title) find(ctx context.Context, id segment.ID, p party) (r *ref, why peer.NoneReason) {
 	if t.want(p) == nil {
 		return nil, peer.NoneBudget
@@ -164,8 +164,19 @@ func (t *title) find(ctx context.Context, id segment.ID, p party) (r *ref, why p
 			}
 		}
 	}
+	var watches sync.WaitGroup
+	defer watches.Wait()
 	ctx, cancel := context.WithTimeout(ctx, firstLoad)
 	defer cancel()
+	for _, manifest := range all[1:] {
+		if ix := t.peek(manifest); ix != nil {
+			watches.Go(func() {
+				if ix.wait(ctx, func(uint64) bool { return ix.lookup(id) != nil }); ix.lookup(id) != nil {
+					cancel() // the ones before are not waited for
+				}
+			})
+		}
+	}
 	for i, manifest := range all {
 		ix := t.wantOf(manifest, p)
 		if ix == nil {
