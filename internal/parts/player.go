@@ -89,7 +89,7 @@ func (s *Stream) Buffer(now, left int64, all bool) {
 // hold tells the peers that push whether they are to.
 func (s *Stream) hold() {
 	if s.player.short {
-		for _, id := range s.mesh.Parents() {
+		for _, id := range mesh.Kept(s.mesh) {
 			if !s.holds[id] {
 				s.holds[id] = true
 				s.node.say(id, peer.Hold{Stream: s.id, On: true})
