@@ -106,18 +106,19 @@ func (p *Player) get(ctx context.Context, f viewer.Fetch, progress func(int64)) 
 	if res.ContentLength > most {
 		return none, fmt.Errorf("get %s: %w: %d bytes; at most %d", f.URL, viewer.ErrTooLarge, res.ContentLength, most)
 	}
-	heard := func([]byte) {}
+	unshared := cacheControl(res.Header, "no-store") != ""
+	heard := func([]byte, bool) {}
 	if f.Growing != nil {
 		heard = f.Growing.Heard
 	}
 	data, took, err := timed(res, most, func(had, has []byte) {
 		progress(int64(len(has)))
-		heard(has[len(had):])
+		heard(has[len(had):], unshared)
 	})
 	if err != nil {
 		return none, fmt.Errorf("get %s: %w", f.URL, err)
 	}
-	return viewer.Fetched{Data: data, URL: res.Request.URL.String(), Transfer: took, Unshared: cacheControl(res.Header, "no-store") != ""}, nil
+	return viewer.Fetched{Data: data, URL: res.Request.URL.String(), Transfer: took, Unshared: unshared}, nil
 }
 
 // timed reads a body of so many bytes at most, and says how long it took from the first byte to the last.

@@ -152,6 +152,7 @@ func TestPlayerHearsOfASegmentAsItComes(t *testing.T) {
 	body := bytes.Repeat([]byte("segment "), 40_000)
 	heard, begun := 0, make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
 		_, _ = w.Write(body[:100_000])
 		w.(http.Flusher).Flush()
 		select {
@@ -163,9 +164,9 @@ func TestPlayerHearsOfASegmentAsItComes(t *testing.T) {
 	defer server.Close()
 	p := NewPlayer(nil)
 	defer p.Close()
-	got := wait(t, p, viewer.Fetch{URL: server.URL, Growing: &viewer.Growing{Plays: time.Second, Heard: func(b []byte) {
-		if !bytes.HasPrefix(body[heard:], b) {
-			t.Errorf("other bytes at %d", heard)
+	got := wait(t, p, viewer.Fetch{URL: server.URL, Growing: &viewer.Growing{Plays: time.Second, Heard: func(b []byte, unshared bool) {
+		if !bytes.HasPrefix(body[heard:], b) || !unshared {
+			t.Errorf("other bytes at %d, or that they are not to be stored is not said", heard)
 		}
 		was := heard
 		if heard += len(b); was < 100_000 && heard >= 100_000 {

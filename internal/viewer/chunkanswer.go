@@ -50,7 +50,7 @@ func (l *chunkLoad) ask() {
 	a := &answer{had: l.at, before: maps.Clone(l.came.bytes)}
 	l.origin = a
 	what := l.request.fetch()
-	what.Growing.Heard = func(b []byte) { l.heard(b) }
+	what.Growing.Heard = l.heard
 	a.cancel, a.seen = s.line.fetch(what, false, func(got Fetched, err error) {
 		if err != nil {
 			a.cancel = nil
@@ -66,15 +66,9 @@ func (l *chunkLoad) ask() {
 		if l.over {
 			return
 		}
-		l.in.within(s.streams, func(now int64) {
-			if l.at < len(got.Data) { // the origin has it all, and no parent has told the chunk
-				parts.Missed(l.in.stream, now)
-			} else if l.signs {
-				turn := l.first + parts.End
-				parts.Expect(l.in.stream, now, turn, func(of segment.Name) bool { return of == l.name }, true)
-				parts.Sign(l.in.stream, now, turn, 0, l.Reference)
-			}
-		})
+		if !got.Unshared {
+			l.ends(len(got.Data))
+		}
 		l.complete(got.Data, a)
 		if !got.Unshared && s.sharing() {
 			s.keep(l.request, got.Data, l.end(), false)
@@ -82,15 +76,31 @@ func (l *chunkLoad) ask() {
 	})
 }
 
+// ends tells the node that the origin has sent all of the segment.
+func (l *chunkLoad) ends(length int) {
+	l.in.within(l.s.streams, func(now int64) {
+		if l.at < length { // no parent has told the chunk
+			parts.Missed(l.in.stream, now)
+		} else if l.signs {
+			turn := l.first + parts.End
+			parts.Expect(l.in.stream, now, turn, func(of segment.Name) bool { return of == l.name }, true)
+			parts.Sign(l.in.stream, now, turn, 0, l.Reference)
+		}
+	})
+}
+
 // heard takes what the origin sends, as it comes.
-func (l *chunkLoad) heard(b []byte) {
+func (l *chunkLoad) heard(b []byte, unshared bool) {
 	a := l.origin
 	if l.over || a == nil {
 		return
 	}
 	l.made.take(a.at, b)
-	if a.at += int64(len(b)); a.at > segment.MaxLength {
-		return // nothing is shared of a longer one
+	if unshared { // the player has it: what peers send is not put together with it
+		l.came.chunks, l.came.other = nil, true
+	}
+	if a.at += int64(len(b)); unshared || a.at > segment.MaxLength {
+		return // nothing is shared of it, and of a longer one
 	}
 	a.data = append(a.data, b...)
 	l.has = max(l.has, len(a.data))

@@ -26,6 +26,8 @@ type chunkStream struct {
 	asked  map[string]int        // requests for segments that were not complete, by node
 	hls    bool                  // each chunk is a part of a playlist, in a file of its own
 
+	unshared bool // the origin's answers are not to be stored
+
 	packager *chunkPackager // nil: none signs the chunks
 }
 
@@ -83,6 +85,11 @@ func (o chunkOrigin) Get(f Fetch, progress func(int64), done func(Fetched, error
 	c, w, b := o.c, o.node.w, o.film.live
 	if c.packager != nil && strings.HasSuffix(f.URL, certificate.ListSuffix) && strings.Contains(f.URL, ".ts") {
 		return c.packager.get(o.origin, f, progress, done)
+	}
+	answers := done
+	done = func(got Fetched, err error) {
+		got.Unshared = c.unshared
+		answers(got, err)
 	}
 	if n, _ := fmt.Sscanf(path(f.URL), "/media/film/%d/seg-%d.ts", &r, &seq); n != 2 || !w.now.Before(c.made(seq, c.each-1)) {
 		return o.origin.Get(f, progress, done)
@@ -142,7 +149,7 @@ func (o chunkOrigin) grows(f Fetch, seq int, over func() bool, progress func(int
 				first = w.now
 			}
 			if f.Growing != nil {
-				f.Growing.Heard(data[from:to])
+				f.Growing.Heard(data[from:to], c.unshared)
 			}
 			if progress(int64(to)); to == len(data) {
 				o.film.bytes += int64(to)

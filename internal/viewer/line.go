@@ -91,10 +91,10 @@ func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func
 	started, before, over := l.loop.Now(), l.received, false
 	seen = &looks{}
 	if g := f.Growing; g != nil {
-		f.Growing = &Growing{g.Plays, func(b []byte) {
+		f.Growing = &Growing{g.Plays, func(b []byte, unshared bool) {
 			l.loop.Post(func() {
 				if !over {
-					g.Heard(b)
+					g.Heard(b, unshared)
 				}
 			})
 		}}

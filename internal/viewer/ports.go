@@ -74,8 +74,10 @@ type Fetch struct {
 
 // Growing is what there is to a request for a segment that may still be made.
 type Growing struct {
-	Plays time.Duration  // how long it plays
-	Heard func(b []byte) // hears all of the answer as it comes, from any goroutine; b stays unchanged
+	Plays time.Duration // how long it plays
+	// Heard hears all of the answer as it comes, from any goroutine, and of the first byte already whether it is unshared (Fetched). b stays
+	// unchanged.
+	Heard func(b []byte, unshared bool)
 }
 
 // ErrTooLarge is an answer of an origin with more bytes than it may have.

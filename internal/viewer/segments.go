@@ -57,7 +57,7 @@ func (r request) fetch() Fetch {
 	f := r.Reference.fetch()
 	if m := r.made; m != nil {
 		at := int64(0)
-		f.Growing = &Growing{Plays: r.Duration, Heard: func(b []byte) {
+		f.Growing = &Growing{Plays: r.Duration, Heard: func(b []byte, _ bool) {
 			m.take(at, b)
 			at += int64(len(b))
 		}}

@@ -104,3 +104,17 @@ func TestAPartThatIsNotToBeStoredIsPlayedAndNotPassedOn(t *testing.T) {
 		}
 	}
 }
+
+// TestChunksThatAreNotToBeStoredArePlayedAndNotPassedOn, though their certificates are there: it is known with the first byte.
+func TestChunksThatAreNotToBeStoredArePlayedAndNotPassedOn(t *testing.T) {
+	for _, unshared := range []bool{true, false} {
+		s, c, _ := newPackagedChunks(t)
+		c.unshared = unshared
+		c.audience(3, 30*time.Second)
+		s.w.run(30 * time.Second)
+		s.fine()
+		if got := s.share(FromPeer, 0); got > 0 == unshared {
+			t.Errorf("unshared %t: %.2f is of viewers", unshared, got)
+		}
+	}
+}

@@ -150,8 +150,11 @@ export interface PartRequest extends Pick<PartRef, 'sequence' | 'index'> {
 export interface Growing {
   /** Gives the player verified bytes of the segment, from an offset on that is not beyond what it has. */
   give(bytes: Uint8Array, at: number): void;
-  /** Set by the engine: hears what `origin` has given the player itself, once the player has it, from the first byte of the segment on. */
-  heard?: (bytes: Uint8Array) => void;
+  /**
+   * Set by the engine: hears what `origin` has given the player itself, once the player has it, from the first byte of the segment on; and
+   * with it whether the response is `unshared` (`OriginResult`), which its headers say.
+   */
+  heard?: (bytes: Uint8Array, unshared: boolean) => void;
 }
 
 export interface SegmentRequest extends SegmentRef {

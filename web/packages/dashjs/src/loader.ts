@@ -119,6 +119,8 @@ function fetchOrigin(
     let size = 0;
     /** What the loader itself says of the time. */
     let took: Progress['time'];
+    /** Its headers are there before its first byte. */
+    const unshared = () => notStored(response.headers?.['cache-control']);
     const abort = () => {
       pause();
       customData.abort!();
@@ -136,7 +138,7 @@ function fetchOrigin(
           taken.push([bytes, at]);
           // First it is dash.js's: the core goes on from there with what peers have sent.
           growing?.give(bytes, at);
-          growing?.heard?.(bytes);
+          growing?.heard?.(bytes, unshared());
           at += bytes.length;
         }
         size = loaded ?? at;
@@ -155,8 +157,7 @@ function fetchOrigin(
           data = whole.buffer;
         }
         const transferMs = took || timing.ms(data.byteLength);
-        const unshared = notStored(response.headers?.['cache-control']);
-        resolve({ url: request.url, ...response, data, transferMs, unshared });
+        resolve({ url: request.url, ...response, data, transferMs, unshared: unshared() });
       },
       onabort: undefined,
     };

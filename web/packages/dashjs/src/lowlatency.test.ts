@@ -115,6 +115,15 @@ test('of what the origin alone sends the sample is what its loader says of the t
   }
 });
 
+test.each(['no-store', 'max-age=1'])('the core hears with the first bytes what the headers say: %s', (said) => {
+  const { own, playback, growing, send } = ask();
+  growing.heard = vi.fn();
+  playback.fromOrigin();
+  own.response.headers = { 'cache-control': said };
+  send(1, 2);
+  expect(growing.heard).toHaveBeenCalledWith(Uint8Array.of(1, 2), said === 'no-store');
+});
+
 test('a part is asked for by its range, and not given before its segment is', async () => {
   const { own, playback, response, growing, given, send, finish } = ask();
   growing.heard = vi.fn();

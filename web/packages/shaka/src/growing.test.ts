@@ -45,13 +45,26 @@ test('Shaka gets chunks of peers, and goes on with what the origin sends, of whi
   growing.give(Uint8Array.of(3), 2);
   await took(1, 2, 3);
   const heard: number[] = [];
-  growing.heard = (some) => void heard.push(...some);
+  growing.heard = (some, unshared) => void heard.push(...some, +unshared);
   await sends(1, 2, 3, 4);
   await took(1, 2, 3, 4);
-  expect(heard).toEqual([1, 2, 3, 4]);
+  expect(heard).toEqual([1, 2, 3, 4, 0]);
   growing.give(Uint8Array.of(4, 5), 3);
   await ends(1, 2, 3, 4, 5);
   expect(taken).toEqual([1, 2, 3, 4, 5]);
+});
+
+test('the core hears with the first bytes that the response is not to be stored', async () => {
+  const { growing, origin, request, ends } = await setUp();
+  const whole = origin.hold();
+  const heard = vi.fn();
+  growing.heard = heard;
+  void request.origin(new AbortController().signal, () => {});
+  const { answer } = await whole.next;
+  answer.writeHead(200, { 'Cache-Control': 'max-age=1, no-store' }).write(Buffer.of(1, 2));
+  await vi.waitFor(() => expect(heard).toHaveBeenCalledWith(Uint8Array.of(1, 2), true));
+  answer.end();
+  await ends(1, 2);
 });
 
 test('what peers have sent behind what the origin sends comes behind it', async () => {

@@ -103,6 +103,7 @@ function createOrigin(
     const startedAt = clock.now();
     let firstAt = startedAt;
     let loaded = 0;
+    let unshared = false;
     // A copy: each fetch has headers of its own. What comes of a part is not appended while it comes.
     const take = part ? undefined : flow?.fetch();
     const streamDataCallback: StreamData | undefined =
@@ -110,7 +111,7 @@ function createOrigin(
       ((bytes) => {
         // Before the core hears of them: what it gives then is behind them.
         const taken = take(bytes);
-        growing?.heard?.(bytes);
+        growing?.heard?.(bytes, unshared);
         return taken;
       });
     const own = { ...request, headers: { ...request.headers }, streamDataCallback };
@@ -123,6 +124,7 @@ function createOrigin(
     };
     const begun: HeadersReceived = (received) => {
       firstAt = clock.now();
+      unshared = notStored(received['cache-control']);
       headers(received);
     };
     const operation = fetchOrigin(shaka, clock, uri, own, type, moved, begun, config);

@@ -136,7 +136,8 @@ export class ChunkBroadcast extends Broadcast {
             take(bytes);
             onProgress(loaded, all.length);
             if (loaded < Math.min(all.length, this.most)) return;
-            resolve({ data: all.slice(0, this.most).buffer, status: 200, url: this.key(sequence) });
+            const { unshared } = this;
+            resolve({ data: all.slice(0, this.most).buffer, status: 200, url: this.key(sequence), unshared });
           };
           const next = () => (index < this.perSegment - 1 ? send(index + 1) : undefined);
           this.network.send('origin', node, bytes.length, next, arrived);
@@ -227,7 +228,7 @@ export class ChunkViewer extends EdgeViewer {
       if (this.mute) return;
       take(bytes, sent);
       sent += bytes.length;
-      growing.heard?.(bytes);
+      growing.heard?.(bytes, playing.unshared);
     };
     const startMs = sequence * playing.segmentMs;
     const request = paced(

@@ -102,6 +102,15 @@ it('a packager without certificates costs a page few requests', async () => {
   for (const { asked } of s.broadcast.certificates.values()) expect(asked).toBeLessThanOrEqual(36);
 });
 
+it.each([true, false])('what the origin wants not stored is not passed on: %s', async (unshared) => {
+  const s = scene();
+  s.broadcast.unshared = unshared;
+  await s.come(3);
+  await s.run(20_000);
+  good(s);
+  expect(share(s.viewers).peer > 0).toBe(!unshared);
+});
+
 it('pages without the key ask for none', async () => {
   const s = scene();
   for (let i = 0; i < 3; i++) s.viewer();

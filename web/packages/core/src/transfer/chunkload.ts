@@ -228,8 +228,9 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
     l.had = l.at;
     l.before = { ...l.bytes };
     let loaded = 0;
-    l.growing.heard = (bytes) => {
-      if (l.over || l.sent.length > maxLength) return;
+    l.growing.heard = (bytes, unshared) => {
+      if (unshared) l.chunks = undefined;
+      if (l.over || unshared || l.sent.length > maxLength) return;
       l.sent = append(l.sent, bytes);
       const { length } = l.sent;
       l.has = Math.max(l.has, length);
@@ -242,6 +243,7 @@ export const createChunkLoads = (shared: Shared, host: PartLoadsHost): ChunkLoad
       if (l.over) return;
       // The origin has it all, and no parent has told the chunk.
       within(l.in, (stream, now) => {
+        if (got.unshared) return;
         if (l.at < l.sent.length) for (const stripe of all) stream.mesh.missed(now, stripe);
         else if (l.signs) {
           const turn = l.first + end;
