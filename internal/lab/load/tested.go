@@ -14,8 +14,8 @@ type tested struct {
 	at   time.Time
 }
 
-// look is how many processors the server has used since the last look, with all processes below it, and its memory in bytes. Threads and
-// processes that have ended since do not count, and take nothing from what the others have used. Once the server is gone both are 0.
+// look is how many processors the server has used since the last look, with all processes below it, and its memory in bytes. Processes
+// that have ended since do not count, and take nothing from what the others have used. Once the server is gone both are 0.
 func (t *tested) look(now time.Time) (processors float64, resident int64) {
 	used, more := map[int]float64{}, 0.0
 	for _, pid := range proc.Family(t.pid) {
