@@ -82,13 +82,17 @@ func Listen(cfg Config) (*Controller, error) {
 // URL is what arms dial.
 func (c *Controller) URL() string { return "ws://" + c.listener.Addr().String() + "/" }
 
-// Next waits for an arm to register.
+// Next waits for an arm to register. One that is gone by then is passed over: it may have been started again meanwhile.
 func (c *Controller) Next(ctx context.Context) (*Arm, error) {
-	select {
-	case a := <-c.arrived:
-		return a, nil
-	case <-ctx.Done():
-		return nil, fmt.Errorf("load: waiting for an arm: %w", context.Cause(ctx))
+	for {
+		select {
+		case a := <-c.arrived:
+			if a.Err() == nil {
+				return a, nil
+			}
+		case <-ctx.Done():
+			return nil, fmt.Errorf("load: waiting for an arm: %w", context.Cause(ctx))
+		}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wsconn"
 )
 
@@ -211,6 +212,25 @@ func TestNamesAreOfOneArm(t *testing.T) {
 	b, err := second.Read()
 	if m, _ := armwire.Decode(b); err != nil || m.Kind != armwire.Failure {
 		t.Errorf("a second arm of the name: %s, %v", b, err)
+	}
+}
+
+// TestAnArmThatIsGoneIsNotTaken: it was started again before a run came to it, and the run would count it as lost.
+func TestAnArmThatIsGoneIsNotTaken(t *testing.T) {
+	c, ctx := controller(t, Config{})
+	first := dial(t, ctx, c, registers)
+	if _, err := first.Read(); err != nil {
+		t.Fatal(err)
+	}
+	first.Close(wsconn.CloseDone, "")
+	testkit.Eventually(t, "the first one is gone", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.arms) == 0
+	})
+	dial(t, ctx, c, registers)
+	if a, err := c.Next(ctx); err != nil || a.Err() != nil {
+		t.Errorf("%v; the arm that is taken: %v", err, a.Err())
 	}
 }
 
