@@ -81,7 +81,7 @@ func (c *clientCounts) fail(err error) {
 	c.failed.Add(1)
 	if unplaced(err) {
 		c.unplaced.Add(1)
-		text := err.Error()
+		text := shown(err.Error())
 		c.lacks.CompareAndSwap(nil, &text)
 	}
 }
@@ -382,6 +382,6 @@ const complaints = 5
 
 func (g *group) complain(err error) {
 	if g.said.Add(1) <= complaints {
-		fmt.Fprintf(g.u.Log, "group %s: a client: %v\n", g.Name, err)
+		fmt.Fprintf(g.u.Log, "group %s: a client: %s\n", g.Name, shown(err.Error()))
 	}
 }

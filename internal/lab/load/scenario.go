@@ -208,19 +208,19 @@ func (g *Group) checkBehavior() (all []Problem) {
 		all = append(all, g.checkBitrate()...)
 	case Viewer:
 		if u, err := url.Parse(g.Manifest); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			bad("manifest", "%q is no http or https address", g.Manifest)
+			bad("manifest", "%q is no http or https address", shown(g.Manifest))
 		}
 		if u, err := url.Parse(g.Tracker); g.Tracker != "" && (err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss") {
-			bad("tracker", "%q is no ws or wss address", g.Tracker)
+			bad("tracker", "%q is no ws or wss address", shown(g.Tracker))
 		}
 	case WHIP, WHEP:
 		if u, err := url.Parse(strings.ReplaceAll(g.Endpoint, clientMark, "0")); err != nil || !isHTTP(u) {
-			bad("endpoint", "%q is no http or https address", g.Endpoint)
+			bad("endpoint", "%q is no http or https address", shown(g.Endpoint))
 		}
 		all = append(all, g.checkBitrate()...)
 	case Join:
 		if u, err := url.Parse(g.Tracker); err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
-			bad("tracker", "%q is no ws or wss address", g.Tracker)
+			bad("tracker", "%q is no ws or wss address", shown(g.Tracker))
 		}
 		if g.Swarms == 0 {
 			g.Swarms = 1

@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -25,7 +26,7 @@ type tracker struct {
 func lookUp(ctx context.Context, text string) (t tracker, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return t, err
+		return t, errors.New("the address of the tracker cannot be read")
 	}
 	port := u.Port()
 	if u.Scheme == "wss" {
@@ -36,11 +37,11 @@ func lookUp(ctx context.Context, text string) (t tracker, err error) {
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
-		return t, fmt.Errorf("tracker %s: port %q", text, port)
+		return t, fmt.Errorf("tracker %s: port %q", shown(text), port)
 	}
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 	if err != nil {
-		return t, fmt.Errorf("tracker %s: %w", text, err)
+		return t, fmt.Errorf("tracker %s: %w", shown(text), err)
 	}
 	t.address, t.path = netip.AddrPortFrom(found[0].Unmap(), uint16(n)), u.RequestURI()
 	if t.address.Addr().Is4() && t.address.Addr().IsLoopback() {
