@@ -43,7 +43,7 @@ func (m *membership) updateRequest() bus.HomeRequest {
 	j := &m.join
 	return bus.HomeRequest{
 		Op: bus.OpUpdate, Tracker: j.Tracker, Session: j.Session, Swarm: j.Swarm, Range: j.Range, Saturated: j.Saturated,
-		Links: j.Links, Want: j.Want, Learns: j.Learns, RTTMs: j.RTTMs,
+		Want: j.Want, Learns: j.Learns, RTTMs: j.RTTMs,
 	}
 }
 
@@ -144,7 +144,7 @@ func (ms *memberships) said(u *signal.Update, rttMs int, learns *int, now time.T
 	if u.Range != nil {
 		j.Range = u.Range
 	}
-	j.Saturated, j.Links, j.Want, j.Learns, j.RTTMs = u.Saturated, u.Links, u.Want, learns, rttMs
+	j.Saturated, j.Want, j.Learns, j.RTTMs = u.Saturated, u.Want, learns, rttMs
 	m.seen = now
 	return m, m.updateRequest()
 }

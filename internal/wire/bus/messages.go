@@ -96,7 +96,6 @@ type HomeRequest struct {
 	RTTMs     int           `json:"rtt_ms,omitempty"` // of the session's socket; 0 unknown
 	Range     *signal.Range `json:"range,omitempty"`
 	Saturated bool          `json:"saturated,omitempty"`
-	Links     int           `json:"links,omitempty"`
 	Want      int           `json:"want,omitempty"`
 	Learns    *int          `json:"learns,omitempty"` // how many viewers more it may learn of; nil: as many as it wants
 	Offers    int           `json:"offers,omitempty"` // join: how many ready offers there are

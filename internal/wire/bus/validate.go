@@ -52,7 +52,7 @@ func (m *HomeRequest) Validate() error {
 	if m.Tracker.IsZero() || m.Session.IsZero() || m.Swarm.IsZero() {
 		return errNoID
 	}
-	if m.RTTMs < 0 || m.Links < 0 || m.Want < 0 || m.Want > signal.MaxWant || m.WantsViewers() < 0 || m.Offers < 0 || m.Offers > signal.MaxOffers {
+	if m.RTTMs < 0 || m.Want < 0 || m.Want > signal.MaxWant || m.WantsViewers() < 0 || m.Offers < 0 || m.Offers > signal.MaxOffers {
 		return errors.New("a figure is out of its limits")
 	}
 	if m.Range != nil && (m.Range.From < 0 || m.Range.To < m.Range.From) {
