@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -45,6 +46,7 @@ type viewerCmd struct {
 	TokenFile   string        `help:"File with the join token. It is read again, so a new token must be written before the old one ends." placeholder:"FILE" xor:"token"`
 	Title       string        `help:"Explicit title." placeholder:"TITLE"`
 	Listen      string        `help:"UDP address of links; by default every address of the machine." placeholder:"HOST:PORT"`
+	Device      []string      `help:"What a page would find of its device: ${enum}. May be repeated. A viewer on a metered or an unknown line, or with a coarse clock, sends nothing." placeholder:"WHAT" enum:"metered,unknown,coarse,battery,no-prefetch"`
 	PionRecords bool          `help:"Use pion's DTLS records for links instead of Leeway's own; needs more processor time."`
 	FailOn      []string      `help:"Exit with 1 if a viewer had this: ${enum}. May be repeated." placeholder:"WHAT" enum:"no-tracker,no-link,no-peers,stall,errors"`
 	Record      string        `help:"Record what the schedule of the first viewer saw and decided, for leeway-lab schedule replay." placeholder:"FILE"`
@@ -68,6 +70,7 @@ Examples:
   leeway viewer --count 2 --fail-on no-peers https://video.example.com/film/manifest.mpd
   leeway viewer --no-peers --rendition highest https://video.example.com/film/master.m3u8
   leeway viewer --pause 20s=10s --catch-up 1.2 http://127.0.0.1:8080/media/live/master.m3u8
+  leeway viewer --device metered --device battery https://video.example.com/film/master.m3u8
   leeway viewer --low-latency --leave 1m http://127.0.0.1:8080/media/live/master.m3u8
   leeway viewer --seek 20s=5m --seek 40s=1m --record run.jsonl https://video.example.com/film/master.m3u8`
 }
@@ -134,7 +137,7 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 	}
 	cfg := viewer.Config{
 		URL: c.URL, Site: c.Site, Token: c.tokens(log), Title: c.Title, Client: "leeway-viewer/" + Version,
-		Rendition: c.Rendition, Speed: c.Speed, Buffer: c.Buffer, Leave: c.Leave, CatchUp: c.CatchUp, LowLatency: c.LowLatency,
+		Rendition: c.Rendition, Speed: c.Speed, Buffer: c.Buffer, Leave: c.Leave, CatchUp: c.CatchUp, LowLatency: c.LowLatency, Device: c.device(),
 		OnNotice: func(code, text string) { log.Warn("viewer: "+text, "code", code) },
 	}
 	if c.Site == "" {
@@ -161,6 +164,13 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 	}
 	network := headless.Network{Listen: c.Listen, Log: log, Unreached: unreached(log), Loopback: loopback(at.Host) || loopback(at.Hostname()+":0"), PionRecords: c.PionRecords}
 	return cfg, network, nil
+}
+
+// device is what the viewer takes for its device.
+func (c *viewerCmd) device() viewer.Device {
+	is := func(what string) bool { return slices.Contains(c.Device, what) }
+	line := viewer.Line{Metered: is("metered"), Unknown: is("unknown"), Coarse: is("coarse")}
+	return viewer.Device{Line: line, Battery: is("battery"), NoPrefetch: is("no-prefetch")}
 }
 
 // twoDurations reads A=B.

@@ -215,9 +215,21 @@ func TestViewerCommandRefusesWhatItCannotDo(t *testing.T) {
 		{"port 0", []string{"--listen=127.0.0.1:5000", "--count=2", "http://a.test/m.m3u8"}},
 		{"HOST:PORT", []string{"--listen=5000", "http://a.test/m.m3u8"}},
 		{"speed", []string{"--speed=-1", "http://a.test/m.m3u8"}},
+		{"metered", []string{"--device=tv", "http://a.test/m.m3u8"}},
 	} {
 		if _, errs, code := leeway(t, nil, append([]string{"viewer"}, c.args...)...); code != 2 || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: %d %s", c.args, code, errs)
+		}
+	}
+}
+
+func TestAViewerIsOnTheDeviceThatIsAskedFor(t *testing.T) {
+	for text, want := range map[string]viewer.Device{
+		"": {}, "metered": {Line: viewer.Line{Metered: true}}, "unknown coarse": {Line: viewer.Line{Unknown: true, Coarse: true}},
+		"battery no-prefetch": {Battery: true, NoPrefetch: true},
+	} {
+		if got := (&viewerCmd{Device: strings.Fields(text)}).device(); got != want {
+			t.Errorf("%q: %+v", text, got)
 		}
 	}
 }
