@@ -3,6 +3,7 @@ package wsconn
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -233,5 +234,41 @@ func TestAFloodThatIsNoMessageEndsTheConnection(t *testing.T) {
 				t.Errorf("ended with %v", err)
 			}
 		})
+	}
+}
+
+// TestAMessageHasWhatStandsBeforeItsParts: the library writes one of more than 4 KiB in parts. What is counted for them has a bound.
+func TestAMessageHasWhatStandsBeforeItsParts(t *testing.T) {
+	for _, length := range []int{0, 125, 126, partBytes, partBytes + 4, 2*partBytes + 200, 65_535, 65_536} {
+		frames := 0
+		for left := length; left > 0 || frames == 0; left -= partBytes {
+			part := min(left, partBytes)
+			frames += len(appendFrame(nil, websocket.TextMessage, make([]byte, part), true)) - part
+		}
+		if got := head(length); got < frames || got > frames+14 {
+			t.Errorf("%d bytes: %d bytes before its parts, of which %d are the message's", length, frames, got)
+		}
+	}
+}
+
+// TestMessagesAreNoFlood, however many come in a second: they have a limit of their own, and what stands before each is of the message.
+func TestMessagesAreNoFlood(t *testing.T) {
+	for _, length := range []int{0, 1, 125, 126} {
+		frame := appendFrame(nil, websocket.TextMessage, bytes.Repeat([]byte{'x'}, length), true)
+		many := 2 * mostBare / head(length)
+		ended := make(chan error, 1)
+		f := endpoint(t, Config{}, func(c *talk, _ *http.Request) {
+			for n := range many {
+				if _, err := c.Read(); err != nil {
+					ended <- fmt.Errorf("after %d of %d messages of %d bytes: %w", n, many, length, err)
+					return
+				}
+			}
+			ended <- nil
+		})
+		_, _ = dial(t, f).NetConn().Write(bytes.Repeat(frame, many))
+		if err := receive(t, ended); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -15,6 +15,8 @@ const (
 	readBytes = 16 << 10
 	// mostBare is how many bytes that are no message's come in a second: a thousand pings of the largest size.
 	mostBare = 1000 * (6 + 125)
+	// partBytes is how much of a message clients send at a time, some of them.
+	partBytes = 4 << 10
 )
 
 // intake is what reading takes: it is there while something is read.
@@ -178,12 +180,24 @@ func (c *Conn) next(b []byte) ([]byte, error) {
 		b = b[:len(b)+n]
 		c.bare -= n
 		if err == io.EOF {
+			c.bare -= head(len(b))
 			return b, nil
 		}
 		if err != nil {
 			return nil, readError(err)
 		}
 	}
+}
+
+// head is how many bytes stand before the content of a message that a client sends, and before its further parts.
+func head(content int) int {
+	switch {
+	case content < 126:
+		return 6
+	case content < 1<<16:
+		return 8 + content/partBytes*8
+	}
+	return 14 + content/partBytes*8
 }
 
 // readError names what the other side did wrong, where the connection is not just gone: a length above 2^63 is the library's to refuse.
