@@ -1,7 +1,6 @@
 package viewer
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
-	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/testkit"
 )
 
@@ -184,134 +182,6 @@ func (b *broadcast) seedKnows(path string) time.Time {
 	return b.seedAt.Add(oneWay)
 }
 
-// crowd is an audience of a broadcast.
-type crowd struct {
-	viewers        int
-	segment        time.Duration
-	window         int // segments
-	length, within time.Duration
-	watch          time.Duration // a viewer leaves after it; 0: at the end
-	seed           uint64
-	alone          bool
-	signed         bool          // a packager signs the stream; one of chunks then has no seed
-	thin           float64       // so many times fewer bytes are played; 0: as many as there are
-	audio          int           // bytes a second of a sound that is apart; 0: it is with the pictures
-	lines          []homes       // nil: homeLines
-	far            time.Duration // from the seed to the core
-	chunks         int           // of a segment, which is played while it is made; 0: it is not
-	parts          int           // of a segment, which the playlist lists as they are made; 0: it lists segments
-	circumstances
-}
-
-// circumstances are what an audience meets.
-type circumstances struct {
-	visit   time.Duration                    // a viewer leaves after it, and another one comes with the same line; 0: none does
-	happens func(s *scene)                   // before the first viewer comes
-	config  func(s *scene, i int, c *Config) // of the i-th viewer
-	each    func(s *scene, i int, a *actor)  // what becomes of the i-th viewer's line
-}
-
-// aired is what came of it.
-type aired struct {
-	tally
-	lag    float64 // s
-	origin float64 // its share of all bytes
-	leaps  int
-}
-
-func (c crowd) play(t testing.TB) (*scene, aired) {
-	per := c.segment.Seconds() / 2 / cmp.Or(c.thin, 1)
-	sizes := []int{int(121_431 * per), int(253_067 * per), int(469_340 * per)}
-	s := newScene(t, func(w *world) *film {
-		if c.audio > 0 {
-			sizes = append(sizes, int(float64(c.audio)*c.segment.Seconds()))
-		}
-		f := newBroadcast(w, c.segment, c.window, c.window+int((c.length+c.within)/c.segment)+60, shape, sizes...)
-		if c.audio > 0 {
-			f.apart()
-		}
-		if c.chunks > 0 {
-			f.live.mpd = lowLatencyMPD(f.live, c.chunks, sizes...)
-		}
-		return f
-	})
-	var byChunks *chunkStream
-	if c.chunks > 0 {
-		byChunks = s.byChunks(c.chunks)
-	}
-	if c.parts > 0 {
-		s.pushesParts(c.parts)
-	}
-	s.film.node.delay, s.seed.node.delay = 0, c.far
-	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6
-	s.tracker.home = swarm.New()
-	switch {
-	case c.signed && byChunks != nil:
-		byChunks.packaged()
-		s.unseeded()
-	case c.signed:
-		s.film.live.signed = map[string][]byte{}
-		s.tracker.keys = append(s.tracker.keys, packagerVerifyKey())
-	}
-	if c.lines == nil {
-		c.lines = homeLines
-	}
-	if c.happens != nil {
-		c.happens(s)
-	}
-	a := audience{viewers: c.viewers, film: c.length, within: c.within, seed: c.seed, lines: c.lines}
-	for _, p := range a.plans() {
-		s.w.run(p.arrive - s.w.now.Sub(worldBegin))
-		c.comes(s, p)
-	}
-	s.w.run(c.length + c.within + 10*time.Second - s.w.now.Sub(worldBegin))
-	s.check()
-	out := aired{tally: s.tally()}
-	for _, v := range s.viewers {
-		sum := v.now()
-		out.lag += float64(sum.LatencyMs) / 1000 / float64(len(s.viewers))
-		out.leaps += sum.Leaps
-	}
-	out.origin = float64(s.bytes("origin")) / float64(s.bytes("origin")+s.bytes("seed")+s.bytes("peer"))
-	return s, out
-}
-
-// comes has a viewer come.
-func (c crowd) comes(s *scene, p plan) {
-	i, left := len(s.viewers), c.length+c.within-p.arrive
-	v := s.viewer(c.lines[p.line].access, func(cfg *Config) {
-		cfg.Leave = left
-		for _, d := range []time.Duration{p.leaveAfter, c.watch, c.visit} {
-			if d > 0 {
-				cfg.Leave = min(cfg.Leave, d)
-			}
-		}
-		if c.chunks > 0 {
-			lowDASH(cfg)
-			cfg.Rendition = "highest" // what is sent as it is made measures no line
-		}
-		if c.parts > 0 {
-			cfg.LowLatency = true
-		}
-		if c.alone {
-			cfg.Tracker = ""
-		}
-		if c.config != nil {
-			c.config(s, i, cfg)
-		}
-	})
-	v.line = c.lines[p.line].name
-	if c.each != nil {
-		c.each(s, i, v)
-	}
-	if c.visit > 0 && left > c.visit+5*time.Second {
-		s.w.After(c.visit, func() {
-			p.arrive += c.visit
-			c.comes(s, p)
-		})
-	}
-}
-
 // TestALiveAudienceServesItself: twelve viewers of mixed lines at the edge of a stream with segments of 2 s, two minutes, in virtual
 // time, beside the same ones without peers. Bounds are what is measured, less what another lot of viewers makes of it.
 func TestALiveAudienceServesItself(t *testing.T) {
@@ -382,11 +252,4 @@ func BenchmarkLiveElsewhere(b *testing.B) {
 			})
 		}
 	}
-}
-
-func (a *aired) add(_ *scene, o aired) {
-	a.tally.add(o.tally, 1)
-	a.lag += o.lag
-	a.origin += o.origin
-	a.leaps += o.leaps
 }
