@@ -28,7 +28,7 @@ type chunkStream struct {
 
 	unshared bool // the origin's answers are not to be stored
 
-	packager *chunkPackager // nil: none signs the chunks
+	packager *chunkPackager // nil: none signs the chunks or parts
 }
 
 // byChunks has the broadcast of a scene published by chunks, with a seed that tells them.
@@ -54,9 +54,10 @@ func (s *scene) byChunks(each int) *chunkStream {
 }
 
 // pushesParts has the broadcast of a scene published in so many parts a segment, with a seed that pushes them.
-func (s *scene) pushesParts(each int) {
-	s.partedIn(each, true)
-	s.seed.parts = newPartSeed(&chunkStream{s: s, each: each, late: func(int, int) time.Duration { return 0 }, hls: true})
+func (s *scene) pushesParts(each int) *chunkStream {
+	c, _ := s.partedIn(each, true)
+	s.seed.parts = newPartSeed(c)
+	return c
 }
 
 func box(b []byte, kind string, size int) {
@@ -67,11 +68,14 @@ func box(b []byte, kind string, size int) {
 // begins is where a chunk of a segment begins.
 func (c *chunkStream) begins(data []byte, n int) int { return n * len(data) / c.each }
 
-// made is when a chunk is.
-func (c *chunkStream) made(seq, n int) time.Time {
+// due is when a chunk is made by a packager that is not late.
+func (c *chunkStream) due(seq, n int) time.Time {
 	b := c.s.film.live
-	return b.published(seq - 1).Add(time.Duration(n+1)*b.duration/time.Duration(c.each) + c.late(seq, n))
+	return b.published(seq - 1).Add(time.Duration(n+1) * b.duration / time.Duration(c.each))
 }
+
+// made is when a chunk is.
+func (c *chunkStream) made(seq, n int) time.Time { return c.due(seq, n).Add(c.late(seq, n)) }
 
 // chunkOrigin sends a segment while it is made.
 type chunkOrigin struct {

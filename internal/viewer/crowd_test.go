@@ -17,7 +17,7 @@ type crowd struct {
 	watch          time.Duration // a viewer leaves after it; 0: at the end
 	seed           uint64
 	alone          bool
-	signed         bool          // a packager signs the stream; one of chunks then has no seed
+	signed         bool          // a packager signs the stream; one of chunks or parts then has no seed
 	thin           float64       // so many times fewer bytes are played; 0: as many as there are
 	audio          int           // bytes a second of a sound that is apart; 0: it is with the pictures
 	lines          []homes       // nil: homeLines
@@ -60,11 +60,11 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 		return f
 	})
 	var byChunks *chunkStream
-	if c.chunks > 0 {
+	switch {
+	case c.chunks > 0:
 		byChunks = s.byChunks(c.chunks)
-	}
-	if c.parts > 0 {
-		s.pushesParts(c.parts)
+	case c.parts > 0:
+		byChunks = s.pushesParts(c.parts)
 	}
 	s.film.node.delay, s.seed.node.delay = 0, c.far
 	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6

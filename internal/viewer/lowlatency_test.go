@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
 )
 
 const partsEach = 4
@@ -16,16 +18,19 @@ const partsEach = 4
 // parted is an origin of a broadcast that is published in parts. A request for a playlist waits for the part that it names.
 type parted struct {
 	origin
+	c       *chunkStream
 	reloads *int // requests for playlists
 	blocks  bool
-	each    int // parts of a segment
 }
 
 // inParts has the broadcast of a scene published in parts.
-func (s *scene) inParts(blocks bool) (reloads *int) { return s.partedIn(partsEach, blocks) }
+func (s *scene) inParts(blocks bool) (reloads *int) {
+	_, reloads = s.partedIn(partsEach, blocks)
+	return reloads
+}
 
 // partedIn is inParts with so many of a segment.
-func (s *scene) partedIn(each int, blocks bool) (reloads *int) {
+func (s *scene) partedIn(each int, blocks bool) (c *chunkStream, reloads *int) {
 	for file, data := range s.film.files {
 		var r, seq int
 		if n, _ := fmt.Sscanf(file, "/media/film/%d/seg-%d.ts", &r, &seq); n != 2 {
@@ -35,19 +40,13 @@ func (s *scene) partedIn(each int, blocks bool) (reloads *int) {
 			s.film.files[partFile(r, seq, p)] = data[p*len(data)/each : (p+1)*len(data)/each]
 		}
 	}
-	reloads = new(int)
-	s.wrap = func(o origin) Origin { return parted{o, reloads, blocks, each} }
-	return reloads
+	c, reloads = &chunkStream{s: s, each: each, late: func(int, int) time.Duration { return 0 }, hls: true}, new(int)
+	s.wrap = func(o origin) Origin { return parted{o, c, reloads, blocks} }
+	return c, reloads
 }
 
 func partFile(r, seq, part int) string {
 	return fmt.Sprintf("/media/film/%d/part-%d.%d.ts", r, seq, part)
-}
-
-// published is when a part is in the playlist.
-func (o parted) published(seq, part int) time.Time {
-	b := o.film.live
-	return b.published(seq - 1).Add(time.Duration(part+1) * b.duration / time.Duration(o.each))
 }
 
 // Get implements Origin.
@@ -57,6 +56,9 @@ func (o parted) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 		panic(err)
 	}
 	w, at, b := o.node.w, o.node.w.now, o.film.live
+	if o.c.packager != nil && strings.HasSuffix(u.Path, certificate.ListSuffix) {
+		return o.c.packager.get(o.origin, f, progress, done)
+	}
 	numbered := func() int {
 		seq, number := b.first(b.edge())
 		return number - seq
@@ -75,12 +77,12 @@ func (o parted) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 			} else {
 				fails = func() bool { return numbered() != shift }
 			}
-			if wait := o.published(seq, part); wait.After(at) {
+			if wait := o.c.made(seq, part); wait.After(at) {
 				at = wait
 			}
 		}
 	default:
-		if n, _ := fmt.Sscanf(u.Path, "/media/film/%d/part-%d.%d.ts", &r, &seq, &part); n == 3 && o.published(seq, part).After(at) {
+		if n, _ := fmt.Sscanf(u.Path, "/media/film/%d/part-%d.%d.ts", &r, &seq, &part); n == 3 && o.c.made(seq, part).After(at) {
 			w.Post(func() { done(Fetched{}, errors.New("the part is not there yet")) })
 			return func() {}
 		}
@@ -105,12 +107,15 @@ func (o parted) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 func (o parted) list(r int) []byte {
 	b := o.film.live
 	edge := b.edge()
+	for edge > 0 && o.c.made(edge-1, o.c.each-1).After(b.w.now) {
+		edge-- // its last part is late
+	}
 	first, number := b.first(edge)
-	part := b.duration.Seconds() / float64(o.each)
+	part := b.duration.Seconds() / float64(o.c.each)
 	list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=%.3f\n#EXT-X-PART-INF:PART-TARGET=%.3f\n#EXT-X-MEDIA-SEQUENCE:%d\n", int(b.duration.Seconds()), 3*part, part, number)
 	list += "#EXT-X-PROGRAM-DATE-TIME:" + b.published(first).Add(-b.duration).UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
 	for seq := first; seq <= edge; seq++ {
-		for p := 0; p < o.each && seq >= edge-3 && !o.published(seq, p).After(b.w.now); p++ {
+		for p := 0; p < o.c.each && seq >= edge-3 && !o.c.made(seq, p).After(b.w.now); p++ {
 			list += fmt.Sprintf("#EXT-X-PART:DURATION=%.3f,URI=\"part-%d.%d.ts\"%s\n", part, seq, p, map[bool]string{true: ",INDEPENDENT=YES"}[p == 0])
 		}
 		if seq < edge {

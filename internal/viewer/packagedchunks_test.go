@@ -13,7 +13,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// chunkPackager signs the chunks of a stream, and its segments when they are complete.
+// chunkPackager signs the chunks of a stream, and its segments when they are complete; or its parts.
 type chunkPackager struct {
 	c     *chunkStream
 	mute  bool                      // it signs none
@@ -62,10 +62,14 @@ func (p *chunkPackager) get(o origin, f Fetch, progress func(int64), done func(F
 	return func() { end(Fetched{}, errors.New("canceled")) }
 }
 
-// signed is the certificate of a chunk, or of a segment, that is there by now.
+// signed is the certificate of a chunk, of a segment or of a part, that is there by now.
 func (p *chunkPackager) signed(of string) []byte {
-	var r, seq, first, last int
+	var r, seq, part, first, last int
 	c := p.c
+	if n, _ := fmt.Sscanf(of, "/media/film/%d/part-%d.%d.ts", &r, &seq, &part); n == 3 {
+		data := c.s.film.files[of]
+		return p.sign(c.made(seq, part).Add(p.late(part)), segment.WholeName(of), data, int64(len(data)))
+	}
 	n, _ := fmt.Sscanf(of, "/media/film/%d/seg-%d.ts.%d-%d", &r, &seq, &first, &last)
 	data := c.s.film.files[segmentFile(r, seq)]
 	name, chunk := segment.WholeName(segmentFile(r, seq)), c.each-1
@@ -74,19 +78,23 @@ func (p *chunkPackager) signed(of string) []byte {
 		}
 		name = segment.RangeName(segmentFile(r, seq), int64(first), int64(last))
 	}
-	if p.mute || data == nil || n != 2 && n != 4 || chunk == c.each {
-		return nil
-	}
-	at := c.made(seq, chunk).Add(p.late(chunk))
-	if at.After(c.s.w.now) {
+	if data == nil || n != 2 && n != 4 || chunk == c.each {
 		return nil
 	}
 	object := int64(len(data))
 	if n == 4 {
 		data, object = data[first:last+1], int64(last+1)
 	}
+	return p.sign(c.made(seq, chunk).Add(p.late(chunk)), name, data, object)
+}
+
+// sign signs what is made at a moment, the end of so much of its object; nil: it is not there yet.
+func (p *chunkPackager) sign(at time.Time, name segment.Name, data []byte, object int64) []byte {
+	if p.mute || at.After(p.c.s.w.now) {
+		return nil
+	}
 	raw, err := certificate.Issue(nil, packagerKey(), certificate.Certificate{
-		Alg: certificate.Packager, IssuedAt: at, NotAfter: at.Add(10 * time.Minute), ObjectLength: object, Length: int64(len(data)),
+		Alg: certificate.Packager, IssuedAt: at, NotAfter: at.Add(certificate.PartLife), ObjectLength: object, Length: int64(len(data)),
 		Site: "test", Name: name, Digests: certificate.DigestPieces(data),
 	})
 	if err != nil {
