@@ -181,10 +181,7 @@ func TestAViewerThatPushesWrongChunksIsDropped(t *testing.T) {
 	s, c := newChunkScene(t, 4)
 	c.audience(1, 50*time.Second)
 	s.w.run(5 * time.Second)
-	s.viewers[0].node.garble = func(b []byte) []byte {
-		b[len(b)-1] ^= 1
-		return b
-	}
+	s.viewers[0].node.garble = flip
 	c.audience(4, 40*time.Second)
 	s.w.run(40 * time.Second)
 	s.check()

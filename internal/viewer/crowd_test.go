@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"cmp"
+	"slices"
 	"testing"
 	"time"
 
@@ -30,12 +31,13 @@ type crowd struct {
 // circumstances are what an audience meets.
 type circumstances struct {
 	visit   time.Duration                    // a viewer leaves after it, and another one comes with the same line; 0: none does
+	arrive  func(i int) time.Duration        // nil: by chance
 	happens func(s *scene)                   // before the first viewer comes
 	config  func(s *scene, i int, c *Config) // of the i-th viewer
 	each    func(s *scene, i int, a *actor)  // what becomes of the i-th viewer's line
 }
 
-// aired is what came of it.
+// aired is what came of it, of its honest viewers.
 type aired struct {
 	tally
 	lag    float64 // s
@@ -84,12 +86,16 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 		c.happens(s)
 	}
 	a := audience{viewers: c.viewers, film: c.length, within: c.within, seed: c.seed, lines: c.lines}
-	for _, p := range a.plans() {
+	for i, p := range a.plans() {
+		if c.arrive != nil {
+			p.arrive = c.arrive(i)
+		}
 		s.w.run(p.arrive - s.w.now.Sub(worldBegin))
 		c.comes(s, p)
 	}
 	s.w.run(c.length + c.within + 10*time.Second - s.w.now.Sub(worldBegin))
 	s.check()
+	s.viewers = slices.DeleteFunc(s.viewers, func(v *actor) bool { return v.harms })
 	out := aired{tally: s.tally()}
 	for _, v := range s.viewers {
 		sum := v.now()

@@ -63,6 +63,16 @@ func (e evening) play(t testing.TB, alone bool) *scene {
 	return s
 }
 
+// flash has three viewers come, and 20 s later all others of so many within ten seconds.
+func flash(viewers int) func(i int) time.Duration {
+	return func(i int) time.Duration {
+		if i < 3 {
+			return 0
+		}
+		return 20*time.Second + time.Duration(i)*10*time.Second/time.Duration(viewers)
+	}
+}
+
 // after does something at a moment of the evening.
 func (s *scene) after(d time.Duration, f func()) { s.w.at(worldBegin.Add(d), f) }
 
@@ -119,17 +129,9 @@ func evenings() map[string]evening {
 	const amid = 35 * time.Second
 	var fromSeed int64
 	return map[string]evening{
-		"three, then thirty within ten seconds": {viewers: 30, length: 60 * time.Second, share: 0.65, arrive: func(i int) time.Duration {
-			if i < 3 {
-				return 0
-			}
-			return 20*time.Second + time.Duration(i)*10*time.Second/30
-		}},
+		"three, then thirty within ten seconds": {viewers: 30, length: 60 * time.Second, share: 0.65, arrive: flash(30)},
 		"the seed is killed": {viewers: 9, share: 0.3, happens: func(s *scene) {
-			s.after(amid, func() {
-				s.seed.node.net++ // nothing comes from it any more
-				s.tracker.seed = nil
-			})
+			s.after(amid, s.seedDies)
 			s.after(amid+time.Second, func() { fromSeed = max(fromSeed, s.bytes("seed")) })
 		}, checks: func(t *testing.T, s *scene) {
 			if fromSeed == 0 || s.bytes("seed") > fromSeed {
@@ -161,11 +163,7 @@ func evenings() map[string]evening {
 		"three of ten pollute": {viewers: 10, share: 0.2, happens: func(s *scene) {
 			s.after(15*time.Second, func() {
 				for i := range 3 {
-					s.viewers[3*i].node.garble = func(b []byte) []byte {
-						b = bytes.Clone(b)
-						b[len(b)-1] ^= 1
-						return b
-					}
+					s.viewers[3*i].node.garble = flip
 				}
 			})
 		}, checks: eachIsOutAtOnce},

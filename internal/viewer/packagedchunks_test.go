@@ -168,8 +168,7 @@ func TestViewersOfChunksGoOnWhenTheirSourceLeaves(t *testing.T) {
 	for _, a := range left {
 		before = max(before, len(a.results))
 	}
-	source.node.net++
-	source.Leave()
+	source.dies()
 	s.viewers = left
 	s.w.run(45 * time.Second)
 	s.fine()

@@ -27,7 +27,6 @@ func TestAPolluterIsDroppedAndNoOtherBlamed(t *testing.T) {
 	s.w.run(12 * time.Second)
 	victim := s.viewer(fast, nil)
 	s.w.run(1200 * time.Millisecond)
-	flip := func(b []byte) []byte { b[len(b)-1] ^= 1; return b }
 	for _, l := range liar.simLinks() {
 		if l.far == victim.node {
 			l.garble = flip
@@ -60,7 +59,7 @@ func TestASwarmWithPolluters(t *testing.T) {
 	for i := range 10 {
 		a := s.viewer(access{up: 1.25e6, down: 2.5e6}, nil)
 		if i%3 == 1 {
-			a.node.garble = func(b []byte) []byte { b[len(b)-1] ^= 1; return b }
+			a.node.garble = flip
 		}
 		s.w.run(3 * time.Second)
 	}

@@ -29,6 +29,7 @@ type actor struct {
 	came    []time.Time // of results
 	line    string      // what it is called
 	wrong   int
+	harms   bool // it is no honest viewer: what comes of it counts for nothing
 	notices []string
 	ports   Ports
 	sleeper *sleeper
@@ -111,6 +112,18 @@ func (s *scene) check() {
 			s.t.Errorf("viewer %d: done %v, %v, %d wrong segments: %s", i, a.isDone(), a.Err(), a.wrong, text)
 		}
 	}
+}
+
+// seedDies without a word, and is introduced no more.
+func (s *scene) seedDies() {
+	s.seed.node.net++ // nothing comes from it any more
+	s.tracker.seed = nil
+}
+
+// dies is a viewer that is gone without a word.
+func (a *actor) dies() {
+	a.node.net++
+	a.Leave()
 }
 
 // bytes sums what the viewers got from a source.

@@ -87,10 +87,15 @@ type node struct {
 	up, down testkit.Line
 	delay    time.Duration
 	garble   func([]byte) []byte // what becomes of all data that it sends
+	says     func([]byte) []byte // and of control messages; nil: nothing
 	apart    bool                // meets others that are apart by a relay alone
 	net      int                 // which network it is in: links made in another carry nothing any more
 	blocks   func(*node) bool    // whether a link to a node never opens; nil: none does
 }
+
+// flip makes data wrong that a node sends, and lose has it lost.
+func flip(b []byte) []byte { b[len(b)-1] ^= 1; return b }
+func lose([]byte) []byte   { return nil }
 
 // oneWay is the delay between two nodes that are not said to be elsewhere.
 const oneWay = 10 * time.Millisecond
@@ -210,6 +215,9 @@ func (l *simLink) SendControl(m []byte) {
 	b := bytes.Clone(m)
 	if l.closed || l.far == nil || l.cut() { // an offer that no peer has answered
 		return
+	}
+	if l.own.says != nil {
+		b = l.own.says(b)
 	}
 	wait := l.w.behind(&l.own.up) + l.own.away(l.far) + l.w.behind(&l.far.down)
 	l.lastly = later(l.lastly, l.w.now.Add(wait))

@@ -257,8 +257,7 @@ func loses(s *scene, i int, a *actor) {
 // restarts has another seed come each 40 s, 2 s after the one before has gone without a word.
 func restarts(s *scene) {
 	s.w.After(40*time.Second, func() {
-		s.seed.node.net++
-		s.tracker.seed = nil
+		s.seedDies()
 		next := newSeed(s.w, s.film, s.seed.node.up.Rate)
 		next.node.delay, next.id = s.seed.node.delay, signal.ID{0xff, s.seed.id[1] + 1}
 		s.seed = next
