@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"webtorrent", "judge"},
 	{"headless", "netcheck", "cmdline"},
 	{"doctor"},
-	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire", "lab/selfwatch", "lab/proc", "lab/torrentclient", "lab/replay", "lab/natsnode", "lab/partsim"},
+	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire", "lab/selfwatch", "lab/proc", "lab/torrentclient", "lab/replay", "lab/natsnode"},
 	{"lab/arm", "lab/load"},
 	{"lab/bench"},
 	{"app", "lab"},

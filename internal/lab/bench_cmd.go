@@ -14,7 +14,6 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/loadbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/natbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/outagebench"
-	"github.com/leeway-video/leeway/internal/lab/bench/partsbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/peersbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/probebench"
 	"github.com/leeway-video/leeway/internal/lab/bench/swarmbench"
@@ -26,7 +25,7 @@ import (
 
 // benches are what `leeway-lab bench` can run.
 func benches() []bench.Bench {
-	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, loadbench.Bench, clusterbench.Bench, turnbench.Bench, natbench.Bench, outagebench.Bench, peersbench.Bench, probebench.Bench, partsbench.Bench}
+	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, loadbench.Bench, clusterbench.Bench, turnbench.Bench, natbench.Bench, outagebench.Bench, peersbench.Bench, probebench.Bench}
 }
 
 type benchCmd struct {
