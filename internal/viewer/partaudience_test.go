@@ -3,6 +3,7 @@ package viewer
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -34,6 +35,29 @@ func BenchmarkPartAudience(b *testing.B) {
 			c.thin = of.thin
 			c.besideTheOrigin(b, of.traces)
 		})
+	}
+}
+
+// BenchmarkUnevenParts plays parts of up to 1.88 Mbit/s whose origin answers each request, or each tenth, up to so much later.
+func BenchmarkUnevenParts(b *testing.B) {
+	for _, parts := range []int{4, 10} {
+		for _, most := range []time.Duration{100 * time.Millisecond, 300 * time.Millisecond} {
+			for _, each := range []int{1, 10} {
+				b.Run(fmt.Sprintf("part=%v/most=%v/each=%d", 2*time.Second/time.Duration(parts), most, each), func(b *testing.B) {
+					c := partCrowd(12, 2*time.Second, parts)
+					c.happens = func(s *scene) {
+						random := rand.New(rand.NewPCG(1, 2))
+						through(s, func(bool) (refused bool, late time.Duration) {
+							if random.IntN(each) > 0 {
+								return false, 0
+							}
+							return false, time.Duration(random.Int64N(int64(most)))
+						})
+					}
+					c.besideTheOrigin(b, 3)
+				})
+			}
+		}
 	}
 }
 

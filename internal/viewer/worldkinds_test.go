@@ -62,7 +62,12 @@ func (h hooked) Get(f Fetch, progress func(int64), done func(Fetched, error)) fu
 
 // through has requests of viewers treated so. It says whether a request is refused, and how late it reaches the origin.
 func through(s *scene, treat func(media bool) (refused bool, late time.Duration)) {
+	before := s.wrap
 	s.wrap = func(o origin) Origin {
+		to := Origin(o)
+		if before != nil {
+			to = before(o)
+		}
 		return hooked{o, func(o origin, f Fetch, progress func(int64), done func(Fetched, error)) func() {
 			refused, late := treat(strings.HasSuffix(f.URL, ".ts"))
 			if refused {
@@ -71,7 +76,7 @@ func through(s *scene, treat func(media bool) (refused bool, late time.Duration)
 			stopped, cancel := false, func() {}
 			o.node.w.After(late, func() {
 				if !stopped {
-					cancel = o.Get(f, progress, done)
+					cancel = to.Get(f, progress, done)
 				}
 			})
 			return func() {
