@@ -171,7 +171,7 @@ type punctual struct {
 const punctualPart = time.Second / 2
 
 func (o *punctual) until(ctx context.Context, part int) error {
-	if sleep.For(ctx, o.began.Add(time.Duration(part)*punctualPart).Sub(time.Now())); ctx.Err() != nil {
+	if sleep.For(ctx, time.Until(o.began.Add(time.Duration(part)*punctualPart))); ctx.Err() != nil {
 		return &FetchError{Outcome: OutcomeTimeout, Cause: ctx.Err()}
 	}
 	return nil
