@@ -96,6 +96,10 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 	s.w.run(c.length + c.within + 10*time.Second - s.w.now.Sub(worldBegin))
 	s.check()
 	s.viewers = slices.DeleteFunc(s.viewers, func(v *actor) bool { return v.harms })
+	return s, s.aired()
+}
+
+func (s *scene) aired() aired {
 	out := aired{tally: s.tally()}
 	for _, v := range s.viewers {
 		sum := v.now()
@@ -103,7 +107,7 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 		out.leaps += sum.Leaps
 	}
 	out.origin = float64(s.bytes("origin")) / float64(s.bytes("origin")+s.bytes("seed")+s.bytes("peer"))
-	return s, out
+	return out
 }
 
 // comes has a viewer come.
