@@ -53,8 +53,8 @@ func (p *chunkPackager) get(o origin, f Fetch, progress func(int64), done func(F
 	w.After(3*o.film.node.away(o.node), func() {
 		p.asked[o.node.name]++
 		raw := p.signed(strings.TrimSuffix(path(f.URL), certificate.ListSuffix))
-		if raw == nil {
-			end(Fetched{}, errors.New("404 Not Found"))
+		if raw == nil || int64(len(raw)) > f.MaxBytes {
+			end(Fetched{}, errors.New("404 Not Found, or longer than the viewer takes"))
 			return
 		}
 		o.transfer(raw, func() bool { return over }, progress, func(took time.Duration) { end(Fetched{Data: raw, URL: f.URL, Transfer: took}, nil) })
@@ -108,6 +108,24 @@ func newPackagedChunks(t testing.TB) (*scene, *chunkStream, *chunkPackager) {
 	p := c.packaged()
 	s.unseeded()
 	return s, c, p
+}
+
+// TestLongSegmentsAreSharedWithoutASeed: the certificate of the end of 4.2 MB has more than 8,192 bytes.
+func TestLongSegmentsAreSharedWithoutASeed(t *testing.T) {
+	s, c := newChunkScene(t, 4, 4_200_000)
+	c.packaged()
+	s.unseeded()
+	c.audience(3, 25*time.Second)
+	s.w.run(30 * time.Second)
+	s.check()
+	if got := s.share(FromPeer, 6); got < 0.5 { // two in three, at most
+		t.Errorf("%.2f is of viewers", got)
+	}
+	for i, a := range s.viewers {
+		if sum := a.now(); sum.Stats.Stalls > 0 || sum.Lists.PartsMissed > 0 {
+			t.Errorf("viewer %d: %d stalls, %d certificates are missed", i, sum.Stats.Stalls, sum.Lists.PartsMissed)
+		}
+	}
 }
 
 // TestViewersShareChunksWithoutASeed, by a source that loads their certificates.

@@ -6,9 +6,6 @@ import (
 	"github.com/leeway-video/leeway/internal/segment"
 )
 
-// mostCertificate is the longest certificate of a part that is loaded, bytes.
-const mostCertificate = 8192
-
 // partCertificates verifies the certificates of parts, and loads those of the packager (spec/packaging.md, "Parts"). The node says when.
 type partCertificates struct {
 	*shared
@@ -31,7 +28,7 @@ func (c *partCertificates) load(s *streams, a parts.Certificate) {
 		}
 		ref = f.load.Reference
 	}
-	f.certifying = c.line.beside(certificate.PartURL(ref.URL, ref.Ranged, ref.First, ref.Last), mostCertificate, func(data []byte, err error) {
+	f.certifying = c.line.beside(certificate.PartURL(ref.URL, ref.Ranged, ref.First, ref.Last), certificate.MaxSize, func(data []byte, err error) {
 		f.certifying = nil
 		cert, content := c.take(ref, data, err), (*parts.Content)(nil)
 		if cert != nil {

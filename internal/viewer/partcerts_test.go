@@ -71,7 +71,7 @@ func TestASourceLoadsThePackagersCertificates(t *testing.T) {
 	r, child := packagedRig(t)
 	data := media(5)
 	o := r.plays(1, time.Second)
-	if len(r.fetches) != 2 || r.fetches[1] != (Fetch{URL: partURL(1) + ".leeway", MaxBytes: mostCertificate}) {
+	if len(r.fetches) != 2 || r.fetches[1] != (Fetch{URL: partURL(1) + ".leeway", MaxBytes: certificate.MaxSize}) {
 		t.Fatalf("the origin was asked %+v", r.fetches)
 	}
 	r.answer(0, data, nil) // it comes ahead of the certificate, and is played
@@ -111,7 +111,7 @@ func TestCertificatesThatDoNotCount(t *testing.T) {
 	}{
 		"not there":       {func(*partRig) []byte { return nil }, errors.New("404")},
 		"a page":          {func(*partRig) []byte { return []byte("<html>") }, nil},
-		"too long":        {func(r *partRig) []byte { return append(r.packages(1, data), make([]byte, mostCertificate)...) }, nil},
+		"too long":        {func(r *partRig) []byte { return append(r.packages(1, data), make([]byte, certificate.MaxSize)...) }, nil},
 		"a seed's":        {func(r *partRig) []byte { return r.signs(1, data) }, nil},
 		"of another part": {func(r *partRig) []byte { return r.packages(0, data) }, nil},
 		"forged":          {func(r *partRig) []byte { raw := r.packages(1, data); raw[len(raw)-1] ^= 1; return raw }, nil},

@@ -36,7 +36,8 @@ export type CertificateOutcome =
 
 const signatureSize = 64;
 const maxSkewMs = 300_000;
-const maxSize = 17_837;
+/** The longest certificate, bytes. */
+export const maxCertificate = 17_837;
 const maxShort = 1_485;
 const maxPackagedMs = 31 * 86_400_000;
 const packager = 2;
@@ -44,7 +45,7 @@ const packager = 2;
 const text = (bytes: Uint8Array): string => String.fromCharCode(...bytes);
 
 /** Reads a certificate and checks its form, not its signature. The bytes are kept, not copied. */
-export const parseCertificate = (raw: Uint8Array) => parse(raw, 'LWC1', maxSize);
+export const parseCertificate = (raw: Uint8Array) => parse(raw, 'LWC1', maxCertificate);
 
 /** Reads a short certificate, as `parseCertificate` does. */
 export const parseShort = (raw: Uint8Array) => parse(raw, 'LWS1', maxShort);

@@ -5,6 +5,7 @@ export {
   completeCertificate,
   counts,
   joinBytes,
+  maxCertificate,
   parseCertificate,
   parseShort,
   sameBytes,

@@ -76,7 +76,7 @@ describe('the certificate of a part', () => {
     ['that is a page', new TextEncoder().encode('<html>')],
     ['of a seed', new Signer(1).certify(name, data, 0)],
     ['of another part', packager.certify('/live/41.1.m4s', data, 0)],
-    ['that is too long', new Uint8Array([...packager.certify(name, data, 0), ...new Uint8Array(8192)])],
+    ['that is too long', new Uint8Array([...packager.certify(name, data, 0), ...new Uint8Array(17_837)])],
   ])('%s does not count', async (_what, raw) => {
     const { load, answer, stats } = setUp();
     const came = load();
@@ -84,12 +84,12 @@ describe('the certificate of a part', () => {
     expect([came, stats.counters.part_certificates_missed]).toEqual([[undefined], 1]);
   });
 
-  it('is given up above 8,192 bytes, with the stream, and when it takes too long', async () => {
+  it('is given up above 17,837 bytes, with the stream, and when it takes too long', async () => {
     const { certificates, f, load, loads, stats } = setUp();
     const long = load();
-    loads[0]!.progress(8192);
+    loads[0]!.progress(17_837);
     expect(loads[0]!.signal.aborted).toBe(false);
-    loads[0]!.progress(8193);
+    loads[0]!.progress(17_838);
     expect(loads[0]!.signal.aborted).toBe(true);
     await settle();
     expect(long).toEqual([undefined]);

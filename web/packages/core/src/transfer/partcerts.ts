@@ -1,6 +1,6 @@
 /** Loads the packager's certificates of parts (spec/packaging.md, "Parts"). The node says when. */
 
-import { partUrl } from '../certificate/index.ts';
+import { maxCertificate, partUrl } from '../certificate/index.ts';
 import type { Content } from '../parts/shelf.ts';
 import type { SegmentRequest } from '../ports.ts';
 import type { Followed } from './partload.ts';
@@ -31,9 +31,6 @@ export interface PartCertificates {
   late(f: Followed | undefined): void;
 }
 
-/** The longest certificate of a part that is loaded, bytes. */
-const mostCertificate = 8192;
-
 export const createPartCertificates = (
   { line, stats, segments, settled }: Shared,
   { verification }: PartCertificatesHost,
@@ -44,9 +41,9 @@ export const createPartCertificates = (
     const { data } = await beside!(partUrl(url, range), abort.signal, (loaded) => {
       line.others(loaded - seen);
       seen = loaded;
-      if (loaded > mostCertificate) abort.abort();
+      if (loaded > maxCertificate) abort.abort();
     });
-    if (data.byteLength > mostCertificate) return undefined;
+    if (data.byteLength > maxCertificate) return undefined;
     const c = await verification.judge(undefined, new Uint8Array(data));
     if (c?.alg !== 2) return undefined;
     const segment = await segments.idOf(c.name);
