@@ -33,6 +33,7 @@ type growth struct {
 	read         int64 // bytes that were cut
 	from         int64 // where the next chunk begins
 	chunks       int   // that have ended
+	gap          bool  // one of them is not signed, and viewers can use none of those behind it
 	done         bool
 	certificates []string // files
 }
@@ -42,7 +43,7 @@ type stream struct {
 	packager *Packager
 	of       *playlist.Chunked
 	segments map[segment.Name]*growth
-	short    bool // chunks of the last segment
+	unfit    bool // the last segment had short chunks, or was too long to be shared
 }
 
 // streams are those of chunks, by MPD and by the name of their list.
@@ -133,8 +134,8 @@ func (s *stream) look(ctx context.Context, g *growth) error {
 		return err
 	}
 	g.done = true
-	s.short = time.Duration(g.chunks)*shortChunk > g.Duration
-	if s.short || !g.cut.Whole() || g.read > maxPart {
+	s.unfit = time.Duration(g.chunks)*shortChunk > g.Duration || g.read > segment.MaxLength
+	if s.unfit || !g.cut.Whole() {
 		return nil
 	}
 	return s.sign(ctx, g, span{name: g.Name, file: file, length: info.Size(), object: info.Size(), modified: info.ModTime()}, certificate.ListSuffix)
@@ -165,7 +166,7 @@ func (s *stream) cutMore(ctx context.Context, g *growth, file string, size int64
 	}
 	defer f.Close()
 	buffer := make([]byte, min(max(size-g.read, 0), partRead))
-	for g.read < min(size, maxPart) && ctx.Err() == nil {
+	for g.read < min(size, segment.MaxLength) && ctx.Err() == nil {
 		n, err := f.ReadAt(buffer[:min(int64(len(buffer)), size-g.read)], g.read)
 		if err != nil && !(errors.Is(err, io.EOF) && n > 0) {
 			return err
@@ -175,7 +176,8 @@ func (s *stream) cutMore(ctx context.Context, g *growth, file string, size int64
 		for _, end := range ends {
 			first, number := g.from, g.chunks
 			g.from, g.chunks = end, number+1
-			if s.short || number >= mostChunks || end > maxPart {
+			g.gap = g.gap || s.unfit || number >= mostChunks || end-first > maxPart || end > segment.MaxLength
+			if g.gap {
 				continue
 			}
 			one := span{name: segment.RangeName(g.Name.Key(), first, end-1), file: file, first: first, length: end - first, object: end, grows: true}
@@ -187,7 +189,7 @@ func (s *stream) cutMore(ctx context.Context, g *growth, file string, size int64
 			return broken
 		}
 	}
-	if size > maxPart {
+	if size > segment.MaxLength {
 		g.read = size
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -109,8 +110,7 @@ func TestChunksAreSignedWhileTheirSegmentIsWritten(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoSegmentThatGrowsIsNotSigned: a file of an earlier run, one that has no chunks, one that is too long, and chunks that are
-// frames.
+// TestWhatIsNoSegmentThatGrowsIsNotSigned: a file of an earlier run, one that has no chunks, and chunks that are frames.
 func TestWhatIsNoSegmentThatGrowsIsNotSigned(t *testing.T) {
 	p := newChunkFolder(t)
 	p.put("0.m4s", chunk(9000, 1), time.Hour)
@@ -122,11 +122,6 @@ func TestWhatIsNoSegmentThatGrowsIsNotSigned(t *testing.T) {
 	if p.has(); len(p.failed) != 1 {
 		t.Error(p.failed)
 	}
-	long := slices.Concat(chunk(1<<20, 1), chunk(maxPart, 2), chunk(100, 3))
-	p.pass(2 * time.Second)
-	p.put("1.m4s", long, 0)
-	p.looks(0)
-	p.has("1.m4s.0-1048591")
 	p.pass(2 * time.Second)
 	frames := bytes.Repeat(chunk(1000, 1), 50)
 	p.put("2.m4s", frames, 0)
@@ -138,6 +133,41 @@ func TestWhatIsNoSegmentThatGrowsIsNotSigned(t *testing.T) {
 	p.looks(0)
 	if got := p.certificates(); len(got) != len(all) || slices.ContainsFunc(got, func(n string) bool { return n[0] == '3' }) || slices.Contains(got, "2.m4s") {
 		t.Errorf("%q, then %q", all, got)
+	}
+}
+
+// TestLongSegmentsAreSignedAsFarAsTheyAreShared: up to 8 MiB, and no chunk behind one above 3 MiB. Nothing is signed of a segment behind
+// one that has no end for viewers.
+func TestLongSegmentsAreSignedAsFarAsTheyAreShared(t *testing.T) {
+	const mebibyte = 1 << 20
+	p := newChunkFolder(t)
+	most := chunk(segment.MaxLength-3*mebibyte-16, 4)
+	for i, s := range []struct {
+		chunks [][]byte
+		want   []string
+	}{
+		{[][]byte{chunk(3*mebibyte-16, 1), chunk(2*mebibyte-16, 2), chunk(3*mebibyte-16, 3)}, []string{".m4s", ".m4s.0-3145727", ".m4s.3145728-5242879", ".m4s.5242880-8388607"}},
+		{[][]byte{chunk(mebibyte-16, 1), chunk(3*mebibyte-15, 2), chunk(100, 3)}, []string{".m4s", ".m4s.0-1048575"}},
+		{[][]byte{chunk(3*mebibyte-16, 1), most, chunk(100, 3)}, []string{".m4s.0-3145727"}},
+		{[][]byte{chunk(mebibyte-16, 1)}, []string{".m4s"}},
+		{[][]byte{chunk(mebibyte-16, 1)}, []string{".m4s", ".m4s.0-1048575"}},
+	} {
+		p.put(fmt.Sprintf("%d.m4s", i), slices.Concat(s.chunks...), 0)
+		p.looks(1900 * time.Millisecond)
+		p.put(fmt.Sprintf("%d.m4s", i+1), chunk(0, 0)[:8], 0)
+		p.looks(100 * time.Millisecond)
+		prefix := fmt.Sprint(i)
+		got := slices.DeleteFunc(p.certificates(), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+		for i, name := range got {
+			got[i] = name[len(prefix):]
+		}
+		slices.Sort(got)
+		if !slices.Equal(got, s.want) {
+			t.Errorf("segment %d: certificates of %q, want %q", i, got, s.want)
+		}
+	}
+	if p.failed != nil {
+		t.Error(p.failed)
 	}
 }
 
