@@ -15,9 +15,12 @@ const flagAckNow = 2;
 /** A part of a piece, as a source gives it. */
 export type Part = Omit<DataMessage, 'type' | 'sentAt'>;
 
+/** What is sent is written here: a channel copies it. */
+const view = new DataView(new ArrayBuffer(pieceSize + backgroundHeader));
+
+/** Writes a message, which stands until the next one is written. */
 export const encodeBackground = (part: Part, s: Stamp): Uint8Array<ArrayBuffer> => {
-  const b = new Uint8Array(backgroundHeader + part.payload.length);
-  const view = new DataView(b.buffer);
+  const b = new Uint8Array(view.buffer, 0, backgroundHeader + part.payload.length);
   b[0] = backgroundType;
   view.setUint32(1, part.request);
   view.setUint16(5, part.offset);

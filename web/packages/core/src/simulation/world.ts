@@ -304,7 +304,7 @@ export class SimLink implements PeerLink {
   }
 
   sendBackground(message: Uint8Array): boolean {
-    if (this.open) this.carry(message, (m) => this.other.onData?.(m));
+    if (this.open) this.carry(message.slice(), (m) => this.other.onData?.(m)); // a copy, as a channel makes one
     return this.open;
   }
 

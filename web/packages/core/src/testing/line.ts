@@ -197,8 +197,9 @@ export class Wire implements BackgroundLink {
     return this.buffered;
   }
 
-  sendBackground(message: Uint8Array): boolean {
+  sendBackground(sent: Uint8Array): boolean {
     const { time } = this.#line;
+    const message = sent.slice(); // as a channel does
     this.sizes.push(message.length);
     this.times.push(time.now());
     this.bytes += message.length;
