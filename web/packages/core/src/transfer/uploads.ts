@@ -182,16 +182,19 @@ export const createUploads = (
     request(segment, lane, requests) {
       const refused = new Map<number, number[]>();
       const pieces = host.pieces(segment);
+      const known = new Set(lanes.flat().map((u) => u.id));
       for (const { id, piece } of requests) {
-        if (lanes.flat().some((u) => u.id === id)) throw new Malformed('limit');
+        if (known.has(id)) throw new Malformed('limit');
         let reason: number | undefined;
         if (!host.allowed(lane, !!wake) || (lane === laneBackground && !wake)) reason = rejectLaneOff;
         else if (!pieces) reason = rejectWithdrawn;
         else if (piece >= pieces) reason = rejectOutOfRange;
         else if (!host.piece(segment, piece)) reason = rejectNotHeld;
         else if (size() >= maxRequests || (size() >= share && host.queued() >= mostQueued)) reason = rejectBusy;
-        if (reason === undefined) lanes[lane]!.push({ id, segment, piece, offset: 0, at: host.nowUs() });
-        else refused.set(reason, [...(refused.get(reason) ?? []), id]);
+        if (reason === undefined) {
+          lanes[lane]!.push({ id, segment, piece, offset: 0, at: host.nowUs() });
+          known.add(id);
+        } else refused.set(reason, [...(refused.get(reason) ?? []), id]);
       }
       for (const [reason, ids] of refused) host.reject(reason, ids);
       pump();
