@@ -251,6 +251,26 @@ func TestAComparisonHasAllItsFigures(t *testing.T) {
 	}
 }
 
+// TestAnEndThatGotNothingVoidsARun: its figures would be zeros.
+func TestAnEndThatGotNothingVoidsARun(t *testing.T) {
+	some := report{Bytes: 1}
+	for _, c := range []struct {
+		o    outcome
+		both bool
+		void bool
+	}{
+		{outcome{got: some}, false, false},
+		{outcome{got: some}, true, true},
+		{outcome{got: some, sent: some}, true, false},
+		{outcome{sent: some}, false, true},
+		{outcome{sent: some}, true, true},
+	} {
+		if why := c.o.void(c.both); (why != "") != c.void {
+			t.Errorf("%+v, both %v: %q", c.o, c.both, why)
+		}
+	}
+}
+
 // TestThePageOfAHomeHasAllItsFigures: what comes down is what the page itself got, and its thread is one of many.
 func TestThePageOfAHomeHasAllItsFigures(t *testing.T) {
 	values := pageCost(

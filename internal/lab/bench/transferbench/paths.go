@@ -164,7 +164,15 @@ func (p path) move(ctx context.Context, r *bench.Run, l load) (o *outcome, void 
 		return nil, "", err
 	}
 	void, err = lab.Void()
-	return o, void, err
+	return o, cmp.Or(void, o.void(l.both)), err
+}
+
+// void says why nothing is claimed of what was moved: an end got nothing, which both says of the sender as well.
+func (o *outcome) void(both bool) string {
+	if o.got.Bytes > 0 && (!both || o.sent.Bytes > 0) {
+		return ""
+	}
+	return "an end got nothing: the other one refused what it asked for, since it could not send in time, and an end of a bench asks once"
 }
 
 // in is a place inside a lab.
