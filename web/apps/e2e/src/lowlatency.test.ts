@@ -210,7 +210,7 @@ test('pages take parts of headless viewers, and fare as a page without the scrip
   const theirs = sumOf(others.map((one) => amount(pages, one.session, 'downloaded')));
   expect(theirs, 'from headless viewers').toBeGreaterThan(500_000);
   for (const other of others) expect(other.banned).toBe(0);
-  for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
+  for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors().join(), viewer.name).toBe('');
   unharmed(pages, plain, skip);
   // A seed has two children in each stripe, and which of the five viewers they are is chance. So the bar is for what it does not send.
   expect(figure.seed + figure.peer).toBeGreaterThan(0.75);
@@ -255,7 +255,7 @@ test('a viewer that pushes wrong pieces is banned by each page at the first, and
     // A page is rid of it at the first wrong piece; others may have been on their way.
     expect(page.rejected, page.name).toBeLessThan(16 * 16_384);
   }
-  for (const viewer of viewers) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
+  for (const viewer of viewers) expect(viewer.consoleErrors().join(), viewer.name).toBe('');
   unharmed(pages, plain, skip);
 });
 
@@ -320,7 +320,7 @@ test('pages with Shaka and dash.js push chunks of low-latency DASH to each other
     expect(page.rejected, page.name).toBe(0);
     expect(page.unlinked.filter(({ banned }) => banned)).toEqual([]);
   }
-  for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors(), viewer.name).toEqual([]);
+  for (const viewer of [...viewers, alone]) expect(viewer.consoleErrors().join(), viewer.name).toBe('');
   skip(plain.lag > slowLag, `the machine was too slow: ${plain.lag} ms behind the clock without the script`);
   for (const page of pages) {
     expect(page.stalls, page.name).toBeLessThanOrEqual(plain.stalls);
