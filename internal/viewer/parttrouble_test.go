@@ -19,7 +19,8 @@ type mishap struct {
 // mishaps befall so many viewers amid a stream with parts of 500 ms at up to 0.94 Mbit/s.
 func mishaps(viewers int, length, within time.Duration) map[string]mishap {
 	of := func(share float64, change func(*crowd)) mishap {
-		c := crowd{viewers: viewers, segment: 2 * time.Second, parts: 4, window: 12, length: length, within: within, seed: 1, thin: 2}
+		c := partCrowd(viewers, 2*time.Second, 4)
+		c.length, c.within, c.thin = length, within, 2
 		change(&c)
 		return mishap{crowd: c, share: share}
 	}

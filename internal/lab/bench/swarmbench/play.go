@@ -161,7 +161,7 @@ func (s scenario) turn(ctx context.Context, r *bench.Run, plans []Plan, ways []s
 	for _, way := range ways {
 		st, err := build(ctx, r, plans, s.servers(way, r.Log))
 		if err != nil {
-			return nil, err
+			return parts, err
 		}
 		st.parts = s.live != nil && s.live.part > 0
 		parts = append(parts, &part{stage: st, way: way, plans: s.cast(way, plans)})
@@ -172,7 +172,7 @@ func (s scenario) turn(ctx context.Context, r *bench.Run, plans []Plan, ways []s
 	if ways[0] == withLeeway {
 		stop, err := parts[0].scraped()
 		if err != nil {
-			return nil, err
+			return parts, err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
 	}
